@@ -1,0 +1,41 @@
+"""streamnb: score and learn from message streams in real time with naive Bayes.
+
+>>> from streamnb import NaiveBayes
+>>> model = NaiveBayes()
+>>> model.learn_one({"text": "win money now"}, "spam")
+>>> model.learn_one({"text": "lunch at noon"}, "ham")
+>>> model.predict_one({"text": "money"})
+'spam'
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "Batch": "columns",
+    "Dirichlet": "smoothing",
+    "FixedPrior": "smoothing",
+    "Gaussian": "event_models",
+    "Laplace": "smoothing",
+    "LearnedPrior": "smoothing",
+    "Multinomial": "event_models",
+    "MultinomialNB": "classifiers",
+    "NaiveBayes": "naive_bayes",
+    "NoSmoothing": "smoothing",
+    "Scores": "columns",
+    "Tokenizer": "tokens",
+    "UniformPrior": "smoothing",
+    "View": "view",
+}
+
+__all__ = [*sorted(_ROOMS), "__version__"]  # noqa: PLE0604 - the names are strings
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for: river alone takes most of a second."""
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)

@@ -1,0 +1,218 @@
+"""From settings to the parts they describe: model, decoder, source, sinks, engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from streamnb import __version__
+from streamnb.config import (
+    InputSettings,
+    KafkaInput,
+    KafkaOutput,
+    LinesInput,
+    OutputSettings,
+    Settings,
+    client,
+    decode,
+)
+from streamnb.dead_letters import DeadLetters
+from streamnb.engine import Engine, SystemClock
+from streamnb.errors import SettingsError, SnapshotError
+from streamnb.message import Decoder
+from streamnb.metrics import Metrics
+from streamnb.naive_bayes import NaiveBayes
+from streamnb.protocols import Sink, Source
+from streamnb.snapshot import Snapshot, differences
+from streamnb.snapshots import SnapshotDirectory
+from streamnb.tokens import Number
+from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
+from streamnb.view import fields_of, reads_text
+
+_OF_THE_MODEL = ("model", "tokens", "views", "prior", "message", "labels", "output")
+
+
+def description(settings: Settings) -> dict[str, object]:
+    """The settings that build the model and read its messages, as a snapshot keeps them."""
+    return {name: value for name, value in msgspec.to_builtins(settings).items() if name in _OF_THE_MODEL}
+
+
+def model(settings: Settings) -> NaiveBayes:
+    """A model that has learned nothing.
+
+    Raises
+    ------
+    SettingsError
+        The settings contradict each other.
+    """
+    try:
+        return NaiveBayes(
+            settings.views,
+            prior=settings.prior,
+            head=settings.model.head,
+            classes=settings.model.classes,
+            classes_max=settings.model.classes_max,
+            tokenizer=settings.tokens,
+            raw=settings.output.raw_posterior,
+            explain=settings.output.explanation,
+        )
+    except ValueError as error:
+        raise SettingsError(
+            f"The model cannot be built: {error}.", "See `[model]` and `[[views]]`."
+        ) from error
+
+
+def decoder(settings: Settings) -> Decoder:
+    """What reads messages.
+
+    Raises
+    ------
+    SettingsError
+        A view looks at a field that `[message]` does not read.
+    """
+    fields = settings.message
+    for view in settings.views:
+        if reads_text(view.reader):
+            table, read = "text", fields.text
+        elif isinstance(view.reader, Number):
+            table, read = "number", fields.number
+        else:
+            table, read = "category", (*fields.category, *fields.flag)
+        for field in fields_of(view.reader):
+            if field not in read:
+                raise SettingsError(
+                    f"View `{view.name}` looks at the field `{field}`, absent from `message.{table}`.",
+                    f"Add it to `message.{table}`.",
+                )
+    return Decoder(fields, settings.labels)
+
+
+def restored(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
+    """The settings and the model of a snapshot, without a configuration file.
+
+    Raises
+    ------
+    SnapshotError
+        This installation reads texts otherwise than the one that learned, or the state is damaged.
+    SettingsError
+        The settings in it are not ones this version knows.
+    """
+    settings = decode(snapshot.settings, "the snapshot")
+    built = model(settings)
+    statistics = {"message": decoder(settings).statistics(), "model": built.statistics()}
+    changes = differences(snapshot.statistics, statistics)
+    if changes:
+        raise SnapshotError(
+            f"The snapshot was learned by other rules than this installation's: {'; '.join(changes)}.",
+            "Use the Python and streamnb that wrote it.",
+        )
+    built.restore(snapshot.values, snapshot.sections)
+    return settings, built
+
+
+def snapshot_of(settings: Settings, built: NaiveBayes) -> Snapshot:
+    """A model's state without offsets, as `streamnb learn` writes it."""
+    values, sections = built.freeze()
+    return Snapshot(
+        values=values,
+        sections=sections,
+        digest=built.digest(),
+        statistics={"message": decoder(settings).statistics(), "model": built.statistics()},
+        reading=built.reading(),
+        settings=description(settings),
+        written_ms=SystemClock().wall_ms(),
+        streamnb=__version__,
+    )
+
+
+def source(settings: Settings, room: InputSettings) -> Source:
+    """Where records come from."""
+    if isinstance(room, LinesInput):
+        return JsonlSource(room.path, room.line_bytes_max)
+    from streamnb.transports.kafka import KafkaSource
+
+    return KafkaSource(room.topics, client(settings, room), group=room.group)
+
+
+def sink(settings: Settings, room: OutputSettings, *, dead_letters: bool = False) -> Sink:
+    """Where records go."""
+    if isinstance(room, KafkaOutput):
+        from streamnb.transports.kafka import KafkaSink
+
+        return KafkaSink(
+            room.topic,
+            client(settings, room),
+            in_flight_max=room.in_flight_max,
+            delivery_timeout_ms=room.delivery_timeout_ms,
+        )
+    return JsonlDeadLetters(room.path) if dead_letters else JsonlSink(room.path)
+
+
+def check_rooms(settings: Settings) -> tuple[InputSettings, OutputSettings, OutputSettings]:
+    """Source, sink and dead-letter sink, all set and none the same.
+
+    Raises
+    ------
+    SettingsError
+        One is missing, or something that is written would be read again.
+    """
+    rooms = (settings.source, settings.sink, settings.dead_letters.sink)
+    for room, table in zip(rooms, ("source", "sink", "dead_letters.sink"), strict=True):
+        if room is None:
+            raise SettingsError(f"`[{table}]` is not set.", "See configs/streamnb.toml for what it may be.")
+    came, goes, aside = rooms
+    assert came is not None
+    assert goes is not None
+    assert aside is not None
+    read = set(came.topics) if isinstance(came, KafkaInput) else {came.path}
+    written = [room.topic if isinstance(room, KafkaOutput) else room.path for room in (goes, aside)]
+    again = read & set(written) - {"-"}
+    if again or written[0] == written[1]:
+        name = again.pop() if again else written[0]
+        raise SettingsError(
+            f"`{name}` stands for two of source, sink and dead letters.",
+            "Each needs a topic or file of its own, or what is written would be read or mixed up.",
+        )
+    return came, goes, aside
+
+
+def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False) -> Engine:
+    """The whole engine; it holds the snapshot directory's lock until it is closed.
+
+    Raises
+    ------
+    StreamnbError
+        Something it needs cannot be had; nothing is held.
+    """
+    came, goes, aside = check_rooms(settings)
+    built, reads = model(settings), decoder(settings)
+    store = SnapshotDirectory(Path(settings.snapshots.directory), settings.snapshots.keep)
+    opened: list[Source | Sink] = []
+    try:
+        opened.append(came_from := source(settings, came))
+        opened.append(goes_to := sink(settings, goes))
+        opened.append(put_aside := sink(settings, aside, dead_letters=True))
+    except BaseException:
+        for part in opened:
+            part.close()
+        store.close()
+        raise
+    clock = SystemClock()
+    return Engine(
+        name=settings.model.name,
+        classifier=built,
+        decoder=reads,
+        source=came_from,
+        sink=goes_to,
+        dead_letters=DeadLetters(put_aside, clock, settings.dead_letters),
+        store=store,
+        settings=settings.engine,
+        snapshots=settings.snapshots,
+        output=settings.output,
+        clock=clock,
+        metrics=metrics,
+        description=description(settings),
+        version=__version__,
+        until_end=until_end,
+    )

@@ -1,0 +1,278 @@
+"""Configuration: a TOML file into typed, frozen settings. An unknown key is refused, with the nearest one.
+
+A table is named for the room that reads it, and each room's settings stand in that room. One precedence:
+the file, then ``--set table.key=value``. No environment variable is read, but for a secret that says so:
+``sasl_plain_password = { env = "KAFKA_PASSWORD" }``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from streamnb import files
+from streamnb.dead_letters import DeadLetterLimits
+from streamnb.engine import EngineSettings
+from streamnb.errors import SettingsError
+from streamnb.message import MessageFields
+from streamnb.metrics import MetricsSettings
+from streamnb.score import Output
+from streamnb.smoothing import Prior
+from streamnb.snapshots import SnapshotSettings
+from streamnb.state import HeadKind
+from streamnb.tokens import Tokenizer, Words
+from streamnb.view import View
+
+FILE_BYTES_MAX = 1 << 20
+
+Client = dict[str, object]
+"""Settings of the Kafka client, under the client's own names."""
+
+
+class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The model as a whole.
+
+    Parameters
+    ----------
+    name : str
+        In every score.
+    head : {"calibrated", "product"}, optional
+        By default calibrated if some view reads text.
+    classes : tuple of str
+        Declared before anything is learned; others may appear.
+    classes_max : int
+        A label past it becomes a dead letter.
+    """
+
+    name: str = "streamnb"
+    head: HeadKind | None = None
+    classes: tuple[str, ...] = ()
+    classes_max: int = 256
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` where more classes are declared than allowed."""
+        if self.classes_max < max(1, len(self.classes)):
+            raise ValueError("`classes_max` must be at least 1 and not below the number of `classes`")
+
+
+class KafkaInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="kafka"):
+    """Topics to read.
+
+    Parameters
+    ----------
+    topics : tuple of str
+    group : str, optional
+        Under which offsets are committed for lag tools; they are never read back.
+    kafka : dict
+        The client's own settings, over those of the table ``[kafka]``.
+    """
+
+    topics: tuple[str, ...]
+    group: str | None = None
+    kafka: Client = {}
+
+
+class LinesInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
+    """A file of JSON lines; ``-`` is standard input, ``.gz`` is unpacked.
+
+    Parameters
+    ----------
+    path : str
+    line_bytes_max : int
+        A longer line is unreadable.
+    """
+
+    path: str
+    line_bytes_max: int = 64 << 20
+
+
+class KafkaOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="kafka"):
+    """A topic to write, each record to the partition number it came from.
+
+    Parameters
+    ----------
+    topic : str
+    in_flight_max : int
+        Records that may wait for the broker's word.
+    delivery_timeout_ms : int
+    kafka : dict
+        The client's own settings, over those of the table ``[kafka]``.
+    """
+
+    topic: str
+    in_flight_max: int = 20_000
+    delivery_timeout_ms: int = 120_000
+    kafka: Client = {}
+
+
+class LinesOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
+    """A file to append JSON lines to; ``-`` is standard output."""
+
+    path: str
+
+
+InputSettings = KafkaInput | LinesInput
+OutputSettings = KafkaOutput | LinesOutput
+
+
+class DeadLetterSettings(DeadLetterLimits, frozen=True, forbid_unknown_fields=True):
+    """Limits, and where dead letters go; without a sink the engine does not start."""
+
+    sink: OutputSettings | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything there is to set; `configs/streamnb.toml` shows it all with its reasons."""
+
+    model: ModelSettings = ModelSettings()
+    tokens: Tokenizer = Tokenizer()
+    views: tuple[View, ...] = (View("words", Words()),)
+    prior: Prior | None = None
+    message: MessageFields = MessageFields()
+    labels: dict[str, str] = {}
+    kafka: Client = {}
+    source: InputSettings | None = None
+    sink: OutputSettings | None = None
+    dead_letters: DeadLetterSettings = DeadLetterSettings()
+    engine: EngineSettings = EngineSettings()
+    snapshots: SnapshotSettings = SnapshotSettings()
+    output: Output = Output()
+    metrics: MetricsSettings = MetricsSettings()
+
+
+def load(path: Path, changes: Sequence[str] = ()) -> Settings:
+    """The settings of a file, with ``table.key=value`` changes over them.
+
+    Raises
+    ------
+    SettingsError
+        The file cannot be read, is not TOML, or holds what is not a setting.
+    """
+    text = files.read_text(path, FILE_BYTES_MAX)
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not TOML: {error}.", "Mend that line.") from error
+    for change in changes:
+        _apply(tables, change)
+    return decode(tables, str(path))
+
+
+def decode(tables: Mapping[str, object], where: str) -> Settings:
+    """Tables as typed settings; `where` is named in errors.
+
+    Raises
+    ------
+    SettingsError
+        A key is unknown, a value of the wrong type or out of its range, or a secret is written out.
+    """
+    try:
+        settings = msgspec.convert(tables, Settings)
+    except msgspec.ValidationError as error:
+        raise _mistake(str(error), where) from error
+    for client in _clients(settings):
+        for key in client:
+            if ("password" in key or "secret" in key) and not isinstance(client[key], dict):
+                raise SettingsError(
+                    f"{where}: `{key}` is a secret and stands in the file.",
+                    f'Put it into an environment variable and write {key} = {{ env = "NAME" }}.',
+                )
+    return settings
+
+
+def client(settings: Settings, room: KafkaInput | KafkaOutput | None = None) -> Client:
+    """The client settings of one room, secrets looked up.
+
+    Raises
+    ------
+    SettingsError
+        The environment lacks a variable that is referred to.
+    """
+    merged = {**settings.kafka, **(room.kafka if room is not None else {})}
+    return {key: _looked_up(key, value) for key, value in merged.items()}
+
+
+def _looked_up(key: str, value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    name = value.get("env")
+    if set(value) != {"env"} or not isinstance(name, str):
+        raise SettingsError(f"`{key}` is a table.", f'Write a value, or {key} = {{ env = "NAME" }}.')
+    if name not in os.environ:
+        raise SettingsError(f"`{key}` asks for the environment variable {name}, which is not set.", "Set it.")
+    return os.environ[name]
+
+
+def _clients(settings: Settings) -> Iterator[Client]:
+    yield settings.kafka
+    for room in (settings.source, settings.sink, settings.dead_letters.sink):
+        if isinstance(room, KafkaInput | KafkaOutput):
+            yield room.kafka
+
+
+def _apply(tables: dict[str, object], change: str) -> None:
+    """``a.b=c`` into the tables; c is TOML, or text where it is none."""
+    path, equals, text = change.partition("=")
+    keys = path.strip().split(".")
+    if not equals or not all(keys):
+        raise SettingsError(f"--set {change!r} is not a change.", "Write --set table.key=value.")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    table = tables
+    for key in keys[:-1]:
+        inner = table.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise SettingsError(f"--set {change!r}: `{key}` is not a table.", "Name a table.key of the file.")
+        table = cast("dict[str, object]", inner)
+    table[keys[-1]] = value
+
+
+def _mistake(message: str, where: str) -> SettingsError:
+    what, _, place = message.partition(" - at ")
+    path = place.strip("`").removeprefix("$").removeprefix(".")
+    unknown = re.search(r"unknown field `(.*)`", what)
+    if unknown is None:
+        return SettingsError(f"{where}: `{path}`: {what}.", "See configs/streamnb.toml for what it may be.")
+    name = f"{path}.{unknown[1]}" if path else unknown[1]
+    plain = re.sub(r"\[[^]]*\]", "", name)
+    nearest = difflib.get_close_matches(
+        plain, [known for known in paths() if known != plain], n=1, cutoff=0.0
+    )
+    return SettingsError(f"{where}: `{name}` is not a setting.", f"Did you mean `{nearest[0]}`?")
+
+
+def paths() -> list[str]:
+    """The dotted path of every setting there is, those of unions included.
+
+    Examples
+    --------
+    >>> "engine.poll_timeout_ms" in paths()
+    True
+    """
+    found: dict[str, None] = {}
+    _walk(msgspec.inspect.type_info(Settings), "", found)
+    return list(found)
+
+
+def _walk(info: msgspec.inspect.Type, path: str, found: dict[str, None]) -> None:
+    if isinstance(info, msgspec.inspect.UnionType):
+        for option in info.types:
+            _walk(option, path, found)
+    elif isinstance(info, msgspec.inspect.VarTupleType):
+        _walk(info.item_type, path, found)
+    elif isinstance(info, msgspec.inspect.StructType):
+        if info.tag_field is not None:
+            found[f"{path}.{info.tag_field}"] = None
+        for field in info.fields:
+            inner = f"{path}.{field.encode_name}" if path else field.encode_name
+            found[inner] = None
+            _walk(field.type, inner, found)

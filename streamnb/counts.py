@@ -1,0 +1,206 @@
+"""The count store: (view, token) -> a count per class, with the totals that go with them.
+
+Two rules of the house: scoring never changes a store, and a token whose counts are all zero has left the
+vocabulary. Counts are float64. With the weights the engine uses (multiples of 1/256) every sum is exact
+below 2^45, so the order in which messages were learned leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from streamnb.digest import Digest, name
+from streamnb.errors import SnapshotError
+from streamnb.sections import HINT, Section, Sections, floats, section
+
+
+class ViewCounts:
+    """The counts of one view.
+
+    Parameters
+    ----------
+    n_classes : int
+        Every row has that many counts, in the order in which classes were met.
+
+    Attributes
+    ----------
+    rows : dict of str to list of float
+        Token to count per class; some count is above 0.
+    totals : list of float
+        Per class, the sum of its counts.
+
+    Examples
+    --------
+    >>> counts = ViewCounts(n_classes=2)
+    >>> counts.add({"free": 2.0, "hi": 1.0}, class_index=1)
+    >>> counts.rows["free"], counts.totals, len(counts.rows)
+    ([0.0, 2.0], [0.0, 3.0], 2)
+    """
+
+    __slots__ = ("rows", "totals")
+
+    def __init__(self, n_classes: int = 0) -> None:
+        self.rows: dict[str, list[float]] = {}
+        self.totals = [0.0] * n_classes
+
+    def add_class(self) -> None:
+        """Append a class that nothing was counted for."""
+        self.totals.append(0.0)
+        for row in self.rows.values():
+            row.append(0.0)
+
+    def add(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
+        """Count a message's features, each above 0, for one class."""
+        rows = self.rows
+        n_classes = len(self.totals)
+        total = 0.0
+        for token, f in features.items():
+            n = f * weight
+            row = rows.get(token)
+            if row is None:
+                rows[token] = row = [0.0] * n_classes
+            row[class_index] += n
+            total += n
+        self.totals[class_index] += total
+
+    def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
+        """Take a message's features back.
+
+        Raises
+        ------
+        ValueError
+            A count would fall below 0; nothing was changed.
+        """
+        rows = self.rows
+        for token, f in features.items():
+            row = rows.get(token)
+            if row is None or row[class_index] < f * weight:
+                raise ValueError(f"{token!r} was not learned that often; nothing was unlearned")
+        total = 0.0
+        for token, f in features.items():
+            n = f * weight
+            row = rows[token]
+            row[class_index] -= n
+            total += n
+            if not any(row):
+                del rows[token]
+        self.totals[class_index] = max(0.0, self.totals[class_index] - total)
+
+    def merge(self, other: ViewCounts, classes: Sequence[int]) -> None:
+        """Add another view's counts; ``classes[j]`` is this store's index of the other's class j."""
+        n_classes = len(self.totals)
+        for token, counts in other.rows.items():
+            row = self.rows.get(token)
+            if row is None:
+                self.rows[token] = row = [0.0] * n_classes
+            for j, n in enumerate(counts):
+                row[classes[j]] += n
+        for j, n in enumerate(other.totals):
+            self.totals[classes[j]] += n
+
+
+class CountStore:
+    """The counts of all count views of a model.
+
+    Parameters
+    ----------
+    views : sequence of str
+        Their names.
+
+    Examples
+    --------
+    >>> store = CountStore(["words"])
+    >>> store.add_class()
+    >>> store["words"].add({"free": 1.0}, class_index=0)
+    >>> store["words"].rows
+    {'free': [1.0]}
+    """
+
+    def __init__(self, views: Sequence[str]) -> None:
+        self.views = {view: ViewCounts() for view in views}
+
+    def __getitem__(self, view: str) -> ViewCounts:
+        return self.views[view]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.views)
+
+    def add_class(self) -> None:
+        """Append a class to every view."""
+        for counts in self.views.values():
+            counts.add_class()
+
+    def merge(self, other: CountStore, classes: Sequence[int]) -> None:
+        """Add another store of the same views; see `ViewCounts.merge`."""
+        for view, counts in self.views.items():
+            counts.merge(other[view], classes)
+
+    def digest(self, classes: Sequence[str]) -> Digest:
+        """The digest of all rows and totals, by the classes' names."""
+        digest = Digest()
+        for view, counts in self.views.items():
+            for token, row in counts.rows.items():
+                for class_name, n in zip(classes, row, strict=True):
+                    if n:
+                        digest.add(name("count", view, token, class_name), n)
+            for class_name, n in zip(classes, counts.totals, strict=True):
+                if n:
+                    digest.add(name("total", view, class_name), n)
+        return digest
+
+    def freeze(self) -> dict[str, Section]:
+        """The store as arrays that no later learning changes, rows in order of view and age.
+
+        Returns
+        -------
+        dict of str to ndarray
+            ``token_bytes`` uint8 (B,), UTF-8 end to end; ``token_ends`` uint64 (T,), where each ends;
+            ``token_views`` uint16 (T,); ``counts`` float64 (T, C); ``totals`` float64 (views, C).
+        """
+        n_classes = len(next(iter(self.views.values())).totals) if self.views else 0
+        tokens = [token.encode() for counts in self.views.values() for token in counts.rows]
+        sizes = np.fromiter(map(len, tokens), np.uint64, len(tokens))
+        rows = [row for counts in self.views.values() for row in counts.rows.values()]
+        views = [np.full(len(counts.rows), i, np.uint16) for i, counts in enumerate(self.views.values())]
+        totals = [counts.totals for counts in self.views.values()]
+        return {
+            "token_bytes": np.frombuffer(b"".join(tokens), np.uint8),
+            "token_ends": np.cumsum(sizes, dtype=np.uint64),
+            "token_views": np.concatenate(views) if views else np.empty(0, np.uint16),
+            "counts": np.array(rows, np.float64).reshape(len(tokens), n_classes),
+            "totals": np.array(totals, np.float64).reshape(len(self.views), n_classes),
+        }
+
+    def restore(self, sections: Sections, n_classes: int) -> None:
+        """Take the place of what `freeze` gave, checked: shapes, bounds, order, signs and sums.
+
+        Raises
+        ------
+        SnapshotError
+            The arrays are not a count store of these views and that many classes; nothing was changed.
+        """
+        counts = floats(sections, "counts", (None, n_classes), minimum=0.0)
+        totals = floats(sections, "totals", (len(self.views), n_classes), minimum=0.0)
+        ends = section(sections, "token_ends", np.uint64)
+        views = section(sections, "token_views", np.uint16)
+        blob = section(sections, "token_bytes", np.uint8).tobytes()
+        if not ends.shape == views.shape == (len(counts),):
+            raise SnapshotError("The sections of the count store are not of one length.", HINT)
+        bounds = [0, *(int(end) for end in ends)]
+        if bounds[-1] != len(blob) or bounds != sorted(bounds) or any(views >= len(self.views)):
+            raise SnapshotError("The tokens of the count store overlap or point outside.", HINT)
+        restored = [ViewCounts(n_classes) for _ in self.views]
+        try:
+            for i, (view, row) in enumerate(zip(views.tolist(), counts.tolist(), strict=True)):
+                restored[view].rows[blob[bounds[i] : bounds[i + 1]].decode()] = row
+        except UnicodeDecodeError as error:
+            raise SnapshotError("A token of the count store is not UTF-8.", HINT) from error
+        if sum(len(view.rows) for view in restored) != len(ends) or not counts.any(axis=1).all():
+            raise SnapshotError("A token of the count store stands twice or counts nothing.", HINT)
+        for i, view_counts in enumerate(restored):
+            view_counts.totals = totals[i].tolist()
+            if not np.allclose(counts[views == i].sum(axis=0), totals[i], rtol=1e-9, atol=1e-9):
+                raise SnapshotError("The totals of the count store are not the sums of its rows.", HINT)
+        self.views = dict(zip(self.views, restored, strict=True))

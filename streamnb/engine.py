@@ -1,0 +1,433 @@
+"""The engine: records in, scores out, a state that learns each label exactly once.
+
+It knows neither which mathematics nor which world it drives. What makes a restart safe is the order of
+things in `Engine.run` and `Engine.snapshot`: state and offsets are kept in one file, and that file is
+published only after everything computed from earlier offsets was acknowledged.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from streamnb.columns import Flag, Scores
+from streamnb.dead_letters import DeadLetters
+from streamnb.errors import PositionError, RecordError, SettingsError, SnapshotError, StorageError
+from streamnb.message import Decoder, Messages
+from streamnb.metrics import Metrics
+from streamnb.offsets import Account, Accounts
+from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start
+from streamnb.record import Partition, RecordBatch
+from streamnb.score import Output, encode
+from streamnb.snapshot import Snapshot, differences
+from streamnb.snapshots import SnapshotSettings
+
+_log = logging.getLogger("streamnb.engine")
+
+
+class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The loop's pace.
+
+    Parameters
+    ----------
+    start : "earliest", "latest", int (milliseconds since 1970) or None
+        Where a first start begins; it must be said.
+    batch_records_max : int
+        Records of one poll.
+    poll_timeout_ms : int
+        How long a poll waits for the first; also how soon a stop is noticed.
+    flush_timeout_ms : int
+        How long a snapshot waits for the sinks.
+    stop_deadline_s : float
+        A stop that takes longer ends the process; the last snapshot stays in force.
+    """
+
+    start: Start | None = None
+    batch_records_max: int = 2000
+    poll_timeout_ms: int = 200
+    flush_timeout_ms: int = 60_000
+    stop_deadline_s: float = 20.0
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def monotonic_s(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()
+
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970."""
+        return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True)
+class Summary:
+    """What one run of the engine did.
+
+    Parameters
+    ----------
+    records, scored, learned, dead_letters, snapshots : int
+        Of this run alone.
+    seconds : float
+    accounts : Accounts
+        Since the first start.
+    digest : dict of str to str
+        Of the state at the end.
+    """
+
+    records: int = 0
+    scored: int = 0
+    learned: int = 0
+    dead_letters: int = 0
+    snapshots: int = 0
+    seconds: float = 0.0
+    accounts: Accounts = field(default_factory=dict)
+    digest: dict[str, str] = field(default_factory=dict)
+
+
+class Engine:
+    """Drives one classifier over one source.
+
+    Parameters
+    ----------
+    name : str
+        The model's, in every score.
+    classifier, decoder, source, sink, dead_letters, store, clock, metrics
+        What it stands between.
+    settings : EngineSettings
+    snapshots : SnapshotSettings
+    output : Output
+    description : mapping
+        The settings that rebuild the model, for the snapshot.
+    version : str
+        Of streamnb, for the snapshot.
+    until_end : bool
+        Stop at the ends the partitions have when the engine starts, instead of waiting for more.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        classifier: Classifier,
+        decoder: Decoder,
+        source: Source,
+        sink: Sink,
+        dead_letters: DeadLetters,
+        store: SnapshotStore,
+        settings: EngineSettings,
+        snapshots: SnapshotSettings,
+        output: Output,
+        clock: Clock,
+        metrics: Metrics,
+        description: Mapping[str, object] | None = None,
+        version: str = "",
+        until_end: bool = False,
+    ) -> None:
+        self.name = name
+        self.classifier = classifier
+        self.decoder = decoder
+        self.source = source
+        self.sink = sink
+        self.dead_letters = dead_letters
+        self.store = store
+        self.settings = settings
+        self.snapshots = snapshots
+        self.output = output
+        self.clock = clock
+        self.metrics = metrics
+        self.description = dict(description or {})
+        self.version = version
+        self.until_end = until_end
+        self.accounts: Accounts = {}
+        self.summary = Summary(accounts=self.accounts)
+        self._ends: Mapping[Partition, int] = {}
+        self._identity: dict[str, str] = {}
+        self._lineage: list[dict[str, object]] = []
+        self._stopping = False
+        self._snapshot_due_s = 0.0
+        self._records_since_snapshot = 0
+        self._changed = False  # since the newest snapshot
+        self._failures = 0
+
+    def stop(self) -> None:
+        """Ask the loop to end after the batch in hand; safe from a signal handler."""
+        self._stopping = True
+
+    def run(self, begin_from: Snapshot | None = None) -> Summary:
+        """Recover, then loop until stopped or the source has ended:
+
+        1. **Poll** at most `batch_records_max` records.
+        2. **Decode** each to a message; what cannot be used becomes a dead letter and the batch goes on.
+        3. **Score** each message with the model as it stands, and
+        4. **learn** it if it has a label: one step of the classifier, message by message.
+        5. **Publish** scores and dead letters, and account for every offset.
+        6. **Snapshot** when due: state and offsets together; see `snapshot`.
+        7. **Commit** the snapshot's offsets, as advice for lag tools.
+
+        Parameters
+        ----------
+        begin_from : Snapshot, optional
+            Statistics to begin a first start with; its offsets are dropped.
+
+        Raises
+        ------
+        StreamnbError
+            Whatever an operator can act on. The last snapshot stays in force.
+        """
+        began_s = self.clock.monotonic_s()
+        self._recover(begin_from)
+        while not self._stopping:
+            batches = self.source.poll(  # 1. Poll
+                self.settings.batch_records_max, self.settings.poll_timeout_ms
+            )
+            for records in batches:
+                self._process(records)  # 2. to 5.
+            if self._is_snapshot_due():
+                self._try_snapshot()  # 6. and 7.
+            if not batches and self._is_finished():
+                break
+        self.snapshot()
+        self.summary.seconds = self.clock.monotonic_s() - began_s
+        self.summary.digest = self.classifier.digest()
+        return self.summary
+
+    def close(self) -> None:
+        """Let go of source, sinks and snapshots, whatever happened before."""
+        for part in (self.source, self.sink, self.dead_letters.sink, self.store):
+            part.close()
+
+    # ---- one batch
+
+    def _process(self, records: RecordBatch) -> None:
+        began_s = self.clock.monotonic_s()
+        messages = self.decoder.decode(records)  # 2. Decode
+        scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
+        for i, flags in enumerate(scores.flags.tolist()):
+            if flags & Flag.CLASS_LIMIT:
+                what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
+                messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
+        published, learned = self._publish(records, messages, scores)  # 5. Publish
+        self._account(records, messages, published, learned)
+        self.metrics.batch_seconds.observe(self.clock.monotonic_s() - began_s)
+
+    def _publish(self, records: RecordBatch, messages: Messages, scores: Scores) -> tuple[int, int]:
+        """Publish a batch; returns how many scores were, and how many messages were learned."""
+        partition = records.partition
+        state = {str(p): account.next_offset for p, account in self.accounts.items()}
+        values: list[bytes | None] = []
+        keys: list[bytes | None] = []
+        learned = 0
+        labels, flags = messages.batch.labels, scores.flags.tolist()
+        for i, row in enumerate(messages.rows):
+            if flags[i] & Flag.CLASS_LIMIT:
+                continue
+            offset = records.offsets[row]
+            if labels[i] is not None:
+                learned += 1
+                if self.output.emit == "unlabelled":
+                    continue
+            values.append(
+                encode(
+                    scores,
+                    i,
+                    message_id=messages.ids[i],
+                    model=self.name,
+                    partition=partition,
+                    offset=offset,
+                    state={**state, str(partition): offset} if self.output.state else None,
+                )
+            )
+            keys.append(records.keys[row])
+        if values:
+            self.sink.publish(partition.number, values, keys, [()] * len(values))
+        self.dead_letters.publish(records, messages.refused)
+        return len(values), learned
+
+    def _account(self, records: RecordBatch, messages: Messages, published: int, learned: int) -> None:
+        account = self.accounts[records.partition]
+        unreadable = sum(span.next_offset - span.first_offset for span in records.unreadable)
+        tombstones = sum(error.reason == "tombstone" for _, error in messages.refused)
+        outcome = {
+            "scored": published,
+            "learned_only": len(records) - len(messages.refused) - published,
+            "dead_lettered": len(messages.refused) - tombstones,
+            "tombstones": tombstones,
+            "unreadable": unreadable,
+            "gaps": records.next_offset - account.next_offset - len(records) - unreadable,
+        }
+        account.next_offset = records.next_offset
+        for name, n in outcome.items():
+            setattr(account, name, getattr(account, name) + n)
+            self.metrics.records.labels(name).inc(n)
+        assert outcome["gaps"] >= 0, f"{records.partition} went back to {records.next_offset}"
+        assert account.balance() == 0, account
+        for _, error in messages.refused:
+            self.metrics.dead_letters.labels(error.reason).inc()
+        put_aside = len(messages.refused) + unreadable
+        self.metrics.learned.inc(learned)
+        self.summary.records += len(records) + unreadable
+        self.summary.scored += published
+        self.summary.learned += learned
+        self.summary.dead_letters += put_aside
+        self._records_since_snapshot += len(records) + unreadable
+        self._changed = True
+        self.dead_letters.check_ratio(len(records) + unreadable, put_aside)
+
+    # ---- snapshots
+
+    def snapshot(self) -> None:
+        """Keep state and offsets together, if anything was read since the last time:
+
+        1. **Freeze** state and offsets, between two batches.
+        2. **Flush**: every score and dead letter up to those offsets was acknowledged.
+        3. **Write** temporary, sync, publish under a new name, sync the directory, prune.
+        4. **Commit** the offsets, as advice for lag tools.
+
+        Raises
+        ------
+        DeliveryError
+            Something was not acknowledged; the last snapshot stays in force.
+        StorageError
+            It could not be written; likewise.
+        """
+        if not self._changed:
+            return
+        began_s = self.clock.monotonic_s()
+        values, sections = self.classifier.freeze()  # 1. Freeze
+        next_offsets = {partition: account.next_offset for partition, account in self.accounts.items()}
+        snapshot = Snapshot(
+            values=values,
+            sections=sections,
+            digest=self.classifier.digest(),
+            statistics=self._statistics(),
+            reading=self.classifier.reading(),
+            settings=self.description,
+            source=self._identity,
+            accounts=self.accounts,
+            lineage=self._lineage,
+            written_ms=self.clock.wall_ms(),
+            streamnb=self.version,
+        )
+        self.sink.flush(self.settings.flush_timeout_ms)  # 2. Flush
+        self.dead_letters.sink.flush(self.settings.flush_timeout_ms)
+        sequence = self.store.write(snapshot)  # 3. Write
+        self.source.commit(next_offsets)  # 4. Commit
+        self.summary.snapshots += 1
+        self._records_since_snapshot = 0
+        self._changed = False
+        self._schedule_snapshot()
+        self._note_lag()
+        self.metrics.snapshots.labels("kept").inc()
+        self.metrics.snapshot_seconds.observe(self.clock.monotonic_s() - began_s)
+        _log.info("snapshot %d holds %s", sequence, self._positions())
+
+    def _try_snapshot(self) -> None:
+        """A disk that refuses once may take the next one; the stream goes on meanwhile."""
+        try:
+            self.snapshot()
+        except StorageError as error:
+            self._failures += 1
+            self.metrics.snapshots.labels("failed").inc()
+            if self._failures >= self.snapshots.failures_max:
+                raise
+            _log.error("%s The stream goes on; failure %d.", error, self._failures)
+            self._schedule_snapshot()
+        else:
+            self._failures = 0
+
+    def _is_snapshot_due(self) -> bool:
+        if not self._records_since_snapshot:
+            return False
+        due = self.clock.monotonic_s() >= self._snapshot_due_s
+        return due or self._records_since_snapshot >= self.snapshots.interval_records * (1 + self._failures)
+
+    def _schedule_snapshot(self) -> None:
+        self._snapshot_due_s = self.clock.monotonic_s() + self.snapshots.interval_s
+
+    def _statistics(self) -> dict[str, object]:
+        return {"message": self.decoder.statistics(), "model": self.classifier.statistics()}
+
+    # ---- recovery
+
+    def _recover(self, begin_from: Snapshot | None) -> None:
+        """Newest whole snapshot, then the log it belongs to, then the positions in it."""
+        self._identity = dict(self.source.identity())
+        snapshot = self.store.newest()
+        if snapshot is not None and begin_from is not None:
+            raise SettingsError(
+                "There are snapshots in the directory already, so nothing can be begun from another one.",
+                "Leave `--from` out to go on, or set another `snapshots.directory`.",
+            )
+        if snapshot is not None:
+            self._restore(snapshot)
+            self._check_identity(snapshot)
+            self._lineage = list(snapshot.lineage)
+            self._note_reading(snapshot)
+            self.accounts.update(snapshot.accounts)
+        elif begin_from is not None:
+            self._restore(begin_from)
+            self._lineage = [
+                *begin_from.lineage,
+                {"event": "begun from a snapshot", "digest": begin_from.digest["all"]},
+            ]
+        elif self.settings.start is None:
+            raise SettingsError(
+                "`engine.start` is not set, and there is no snapshot to resume from.",
+                'Set it to "earliest", "latest" or a time in milliseconds since 1970.',
+            )
+        next_offsets = {partition: account.next_offset for partition, account in self.accounts.items()}
+        opened = self.source.open(next_offsets, self.settings.start or "earliest")
+        for partition, offset in opened.items():
+            if partition not in self.accounts:
+                self.accounts[partition] = Account(offset, offset)
+                self._changed = True
+        self._ends = self.source.end_offsets() or {}
+        self._schedule_snapshot()
+        _log.info("ready at %s", self._positions())
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        changes = differences(snapshot.statistics, self._statistics())
+        if changes:
+            raise SnapshotError(
+                f"Snapshot {snapshot.sequence} was made with other settings: {'; '.join(changes)}.",
+                "Its counts mean something else. Restore the settings, or begin in another directory.",
+            )
+        self.classifier.restore(snapshot.values, snapshot.sections)
+
+    def _check_identity(self, snapshot: Snapshot) -> None:
+        for name, then in snapshot.source.items():
+            now = self._identity.get(name, then)
+            if now != then:
+                raise PositionError(
+                    f"The {name} is {now}; snapshot {snapshot.sequence} belongs to {then}, "
+                    "so its offsets mean nothing here.",
+                    "Point `[source]` at the log it came from, or begin in another directory with `--from`.",
+                )
+
+    def _note_reading(self, snapshot: Snapshot) -> None:
+        changes = differences(snapshot.reading, self.classifier.reading())
+        if changes:
+            self._changed = True
+            self._lineage.append({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
+            _log.info("the state is read in a new way: %s", "; ".join(changes))
+
+    def _is_finished(self) -> bool:
+        if self.source.finished():
+            return True
+        if not self.until_end:
+            return False
+        return all(account.next_offset >= self._ends.get(p, 0) for p, account in self.accounts.items())
+
+    def _note_lag(self) -> None:
+        ends = self.source.end_offsets() or {}
+        for partition, account in self.accounts.items():
+            self.metrics.stand(partition, account.next_offset, ends.get(partition))
+
+    def _positions(self) -> str:
+        return ", ".join(f"{p} @ {account.next_offset}" for p, account in sorted(self.accounts.items()))

@@ -1,0 +1,248 @@
+"""A message: a record decoded into an id, fields, perhaps a label and a weight; refused with a reason.
+
+The parser (orjson) refuses NaN, infinities, lone surrogates, byte order marks and nesting past 1,024. Of
+two equal keys the last one counts. Nothing is turned into text that was not text, so that 1, "1" and true
+never become one class by accident.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import orjson
+
+from streamnb.columns import Batch, Label
+from streamnb.errors import RecordError
+from streamnb.record import RecordBatch
+
+ID_MAX = 1 << 53  # integers past it are not the same number to every reader of JSON
+NUMBER_MAX = 1e100
+WEIGHT_MAX = 1e9
+
+Id = str | int
+
+
+class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where in the JSON a message's parts are; a dot steps into an object.
+
+    Parameters
+    ----------
+    id, label : str
+        Both may be absent from a message: the id is then its source address, and it is scored only.
+    weight : str
+        A number above 0 and at most 1e9 by which the label counts; "" for none.
+    text, category, number, flag : tuple of str
+        The fields the views read, by type. A message needs at least one of its text fields (without text
+        fields: at least one field).
+    bytes_max : int
+        A larger record is refused before it is parsed.
+    """
+
+    id: str = "id"
+    label: str = "label"
+    weight: str = ""
+    text: tuple[str, ...] = ("text",)
+    category: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
+    flag: tuple[str, ...] = ()
+    bytes_max: int = 1_048_576
+
+
+@dataclass(slots=True)
+class Messages:
+    """The usable messages of a record batch, as columns, and what became of the others.
+
+    Parameters
+    ----------
+    rows : list of int
+        Where each message stands in the record batch.
+    ids : list of str, int or None
+    batch : Batch
+    refused : list of (int, RecordError)
+        Rows that hold no usable message.
+    """
+
+    rows: list[int]
+    ids: list[Id | None]
+    batch: Batch
+    refused: list[tuple[int, RecordError]]
+
+
+class Decoder:
+    """Turns records into messages.
+
+    Parameters
+    ----------
+    fields : MessageFields
+    labels : mapping of str to str
+        What a label's JSON stands for: ``{"true": "spam"}``. A string that is not named stands for itself;
+        anything else must be named.
+
+    Examples
+    --------
+    >>> from streamnb.record import Partition
+    >>> value = b'{"id": "m-1", "text": "hello", "label": true}'
+    >>> records = RecordBatch(Partition("mail", 0), [0], [value], [None], [-1], [()], 1)
+    >>> messages = Decoder(MessageFields(), {"true": "spam"}).decode(records)
+    >>> messages.ids, messages.batch.labels, messages.batch.fields["text"]
+    (['m-1'], ['spam'], ['hello'])
+    """
+
+    def __init__(self, fields: MessageFields, labels: Mapping[str, str] | None = None) -> None:
+        self.fields = fields
+        self.labels = dict(labels or {})
+        self._readers = {
+            **dict.fromkeys(fields.text, _text),
+            **dict.fromkeys(fields.category, _category),
+            **dict.fromkeys(fields.number, _number),
+            **dict.fromkeys(fields.flag, _flag),
+        }
+        self._needed = fields.text or tuple(self._readers)
+        self._paths = {
+            path: tuple(path.split(".")) for path in (*self._readers, fields.id, fields.label, fields.weight)
+        }
+
+    def statistics(self) -> dict[str, object]:
+        """The settings that the statistics depend on."""
+        return {"fields": msgspec.to_builtins(self.fields), "labels": self.labels}
+
+    def decode(self, records: RecordBatch) -> Messages:
+        """Decode a batch; never raises for what a record holds."""
+        columns: dict[str, list[object]] = {path: [] for path in self._readers}
+        labels: list[Label | None] = []
+        weights: list[float] = []
+        messages = Messages([], [], Batch(columns, labels, weights), [])
+        for row, value in enumerate(records.values):
+            try:
+                message = self._parse(value)
+                message_id, label, weight = self._id(message), self._label(message), self._weight(message)
+                fields = self._fields(message)
+            except RecordError as error:
+                messages.refused.append((row, error))
+                continue
+            messages.rows.append(row)
+            messages.ids.append(message_id)
+            labels.append(label)
+            weights.append(weight)
+            for path, column in columns.items():
+                column.append(fields[path])
+        return messages
+
+    def _parse(self, value: bytes | None) -> dict[str, object]:
+        if value is None:
+            raise RecordError("tombstone", "The record has no value.")
+        if len(value) > self.fields.bytes_max:
+            raise RecordError(
+                "oversized",
+                f"{len(value)} bytes are more than `message.bytes_max` = {self.fields.bytes_max}.",
+            )
+        try:
+            message = orjson.loads(value)
+        except orjson.JSONDecodeError as error:
+            raise _refusal(value, error) from error
+        if not isinstance(message, dict):
+            raise RecordError("schema", f"The record is a JSON {type(message).__name__}, not an object.")
+        return message
+
+    def _at(self, message: object, path: str) -> object:
+        for key in self._paths[path]:
+            if not isinstance(message, dict):
+                return None
+            message = message.get(key)
+        return message
+
+    def _fields(self, message: dict[str, object]) -> dict[str, object]:
+        fields: dict[str, object] = {
+            path: read(self._at(message, path), path) for path, read in self._readers.items()
+        }
+        if all(fields[path] is None for path in self._needed):
+            raise RecordError("missing_text", f"None of the fields {list(self._needed)} is there.")
+        return fields
+
+    def _id(self, message: dict[str, object]) -> Id | None:
+        value = self._at(message, self.fields.id)
+        if isinstance(value, bool | float | list | dict) or value == "":
+            raise RecordError("schema", f"The id `{self.fields.id}` must be a string or an integer.")
+        if isinstance(value, int) and abs(value) > ID_MAX:
+            raise RecordError("number_range", f"The id {value} is past 2^53; write it as a string.")
+        return value if isinstance(value, str | int) else None
+
+    def _label(self, message: dict[str, object]) -> str | None:
+        value = self._at(message, self.fields.label)
+        if value is None:
+            return None
+        if isinstance(value, list | dict):
+            raise RecordError("label", f"The label `{self.fields.label}` must not be a list or an object.")
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+        label = self.labels.get(text, value)
+        if not isinstance(label, str):
+            raise RecordError("label", f"The label {text} is no string, and `[labels]` does not map it.")
+        if not label:
+            raise RecordError("label", "The label is empty; leave it out where there is none.")
+        return label
+
+    def _weight(self, message: dict[str, object]) -> float:
+        if not self.fields.weight:
+            return 1.0
+        value = self._at(message, self.fields.weight)
+        if value is None:
+            return 1.0
+        weight = _number(value, self.fields.weight)
+        if weight is None or not 0 < weight <= WEIGHT_MAX:
+            raise RecordError("number_range", f"The weight must be above 0 and at most 1e9, not {value!r}.")
+        return weight
+
+
+def _refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
+    what = error.msg
+    if value[:1] == b"\x00" and len(value) > 5:
+        schema = int.from_bytes(value[1:5], "big")
+        return RecordError(
+            "schema_registry",
+            f"The record is framed for schema {schema} of a schema registry, not plain JSON.",
+        )
+    try:
+        value.decode()
+    except UnicodeDecodeError as fault:
+        return RecordError("encoding", f"Byte {fault.start} is not UTF-8.")
+    if "BOM" in what:
+        return RecordError("encoding", "The record begins with a byte order mark.")
+    if "surrogate" in what:
+        return RecordError("lone_surrogate", f"A string holds half of a surrogate pair: {what}.")
+    if "depth" in what or "ecursion" in what:
+        return RecordError("too_deep", "The JSON is nested past 1,024.")
+    if "infinity" in what:
+        return RecordError("number_range", f"A number is too large: {what}.")
+    return RecordError("json_syntax", f"Not one JSON document: {what}.")
+
+
+def _text(value: object, path: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise RecordError("schema", f"Field `{path}` must be a string, not {type(value).__name__}.")
+
+
+def _category(value: object, path: str) -> str | int | float | bool | None:
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise RecordError("schema", f"Field `{path}` must be a category, not {type(value).__name__}.")
+
+
+def _number(value: object, path: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RecordError("schema", f"Field `{path}` must be a number, not {type(value).__name__}.")
+    number = float(value)
+    if not math.isfinite(number) or abs(number) > NUMBER_MAX:
+        raise RecordError("number_range", f"Field `{path}` must stay within 1e100.")
+    return number
+
+
+def _flag(value: object, path: str) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    raise RecordError("schema", f"Field `{path}` must be true or false, not {type(value).__name__}.")

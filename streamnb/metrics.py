@@ -1,0 +1,88 @@
+"""What an operator watches, as Prometheus metrics. No label ever holds a token, an id or an offset."""
+
+from __future__ import annotations
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from streamnb.errors import TransportError
+from streamnb.record import Partition
+
+
+class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the metrics page is served.
+
+    Parameters
+    ----------
+    port : int
+        0 for no page.
+    host : str
+        The address to listen on; the page has no password, so loopback unless you say otherwise.
+    """
+
+    port: int = 0
+    host: str = "127.0.0.1"
+
+
+class Metrics:
+    """Counters of one engine, in a registry of their own.
+
+    Examples
+    --------
+    >>> metrics = Metrics()
+    >>> metrics.records.labels("scored").inc(3)
+    >>> metrics.registry.get_sample_value("streamnb_records_total", {"outcome": "scored"})
+    3.0
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.records = Counter(
+            "streamnb_records", "Offsets passed, by what became of them", ["outcome"], registry=self.registry
+        )
+        self.dead_letters = Counter(
+            "streamnb_dead_letters", "Records put aside, by reason", ["reason"], registry=self.registry
+        )
+        self.learned = Counter("streamnb_learned", "Labelled messages learned", registry=self.registry)
+        self.snapshots = Counter(
+            "streamnb_snapshots", "Snapshots, by whether they are kept", ["outcome"], registry=self.registry
+        )
+        self.batch_seconds = Histogram(
+            "streamnb_batch_seconds",
+            "From a poll's return to its records' publication",
+            registry=self.registry,
+        )
+        self.snapshot_seconds = Histogram(
+            "streamnb_snapshot_seconds", "How long a snapshot held the stream", registry=self.registry
+        )
+        self.next_offset = Gauge(
+            "streamnb_next_offset", "Next offset to read", ["topic", "partition"], registry=self.registry
+        )
+        self.lag = Gauge(
+            "streamnb_lag_records", "Records not yet read", ["topic", "partition"], registry=self.registry
+        )
+
+    def serve(self, settings: MetricsSettings) -> None:
+        """Serve the page, if a port is set.
+
+        Raises
+        ------
+        TransportError
+            The address is taken or not this machine's.
+        """
+        if not settings.port:
+            return
+        try:
+            start_http_server(settings.port, settings.host, self.registry)
+        except OSError as error:
+            raise TransportError(
+                f"The metrics page cannot be served on {settings.host}:{settings.port}: {error.strerror}.",
+                "Set another `metrics.port`, or 0 for none.",
+            ) from error
+
+    def stand(self, partition: Partition, next_offset: int, end_offset: int | None) -> None:
+        """Where a partition stands now."""
+        labels = (partition.topic, str(partition.number))
+        self.next_offset.labels(*labels).set(next_offset)
+        if end_offset is not None:
+            self.lag.labels(*labels).set(max(0, end_offset - next_offset))

@@ -1,0 +1,71 @@
+"""Where the engine stands in each partition, and what became of every record on the way.
+
+The identity ``next_offset - start = scored + learned_only + dead_lettered + tombstones + unreadable + gaps``
+holds after every batch, and over restarts: a snapshot carries the accounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from streamnb.record import Partition
+
+
+class Account(msgspec.Struct):
+    """What became of one partition's records.
+
+    Parameters
+    ----------
+    start : int
+        The first offset that was asked for.
+    next_offset : int
+        The offset of the next record to read.
+    scored : int
+        Messages whose score was published.
+    learned_only : int
+        Messages learned without one (``output.emit = "unlabelled"``).
+    dead_lettered, tombstones, unreadable : int
+        Records put aside: with their bytes, without a value, and those the client could not take.
+    gaps : int
+        Offsets without a record: compaction, control records, aborted transactions.
+    """
+
+    start: int
+    next_offset: int
+    scored: int = 0
+    learned_only: int = 0
+    dead_lettered: int = 0
+    tombstones: int = 0
+    unreadable: int = 0
+    gaps: int = 0
+
+    def balance(self) -> int:
+        """Offsets passed minus offsets accounted for: 0, or something was lost or counted twice."""
+        accounted = self.scored + self.learned_only + self.dead_lettered
+        accounted += self.tombstones + self.unreadable + self.gaps
+        return self.next_offset - self.start - accounted
+
+
+Accounts = dict[Partition, Account]
+
+
+def to_rows(accounts: Mapping[Partition, Account]) -> list[list[object]]:
+    """Accounts as JSON can hold them: ``[topic, number, {...}]``, in order."""
+    return [
+        [partition.topic, partition.number, msgspec.to_builtins(account)]
+        for partition, account in sorted(accounts.items())
+    ]
+
+
+def from_rows(rows: object) -> Accounts:
+    """The accounts of `to_rows`.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        `rows` are not accounts.
+    """
+    decoded = msgspec.convert(rows, list[tuple[str, int, Account]])
+    return {Partition(topic, number): account for topic, number, account in decoded}

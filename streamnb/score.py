@@ -1,0 +1,100 @@
+"""A score: what is published of a message. Its identity is the source address, so a repeat is known.
+
+The form is `schemas/score.schema.json`; tests hold what is emitted to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+import orjson
+
+from streamnb.columns import Flag, Label, Scores, likeliest
+from streamnb.message import Id
+from streamnb.record import Partition
+
+
+class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a score carries, and which messages get one published.
+
+    Parameters
+    ----------
+    emit : {"all", "unlabelled"}
+        Whether messages that came with a label are scored in public too.
+    raw_posterior : bool
+        The product head's posterior over the same counts, beside the calibrated one.
+    explanation : int
+        How many tokens to explain the score by; 0 for no explanation.
+    state : bool
+        The offsets learned when the score was computed, partition by partition: enough to compute it again.
+    """
+
+    emit: Literal["all", "unlabelled"] = "all"
+    raw_posterior: bool = False
+    explanation: int = 0
+    state: bool = False
+
+
+def encode(
+    scores: Scores,
+    i: int,
+    *,
+    message_id: Id | None,
+    model: str,
+    partition: Partition,
+    offset: int,
+    state: Mapping[str, int] | None = None,
+) -> bytes:
+    """Row i of `scores` as JSON.
+
+    Parameters
+    ----------
+    message_id : str, int or None
+        ``None``: the source address stands in, ``topic-partition-offset``.
+    model : str
+        The model's name.
+    partition, offset
+        The source address.
+    state : mapping of str to int, optional
+        Next offset by partition, of what the model had learned.
+
+    Returns
+    -------
+    bytes
+        One JSON object, without a newline.
+    """
+    n = int(scores.n_classes[i])
+    classes = scores.classes[:n]
+    posterior = dict(zip(map(str, classes), scores.posterior[i].tolist(), strict=False))
+    score: dict[str, object] = {
+        "id": f"{partition}-{offset}" if message_id is None else message_id,
+        "prediction": likeliest(posterior),
+        "posterior": posterior,
+        "log_odds": named(classes, scores.log_odds[i].tolist()),
+        "known_tokens": int(scores.known_tokens[i]),
+        "unknown_tokens": int(scores.unknown_tokens[i]),
+        "learned": int(scores.learned[i]),
+        "model": model,
+        "source": {"topic": partition.topic, "partition": partition.number, "offset": offset},
+    }
+    flags = Flag(int(scores.flags[i]))
+    if flags:
+        score["flags"] = [str(flag.name).lower() for flag in flags]
+    if scores.raw_posterior is not None:
+        score["raw_posterior"] = named(classes, scores.raw_posterior[i].tolist())
+    if scores.explanations is not None and scores.explanations[i] is not None:
+        score["explanation"] = scores.explanations[i]
+    if state is not None:
+        score["state"] = state
+    return orjson.dumps(score)
+
+
+def named(classes: Sequence[Label], row: Sequence[float]) -> dict[str, float | None]:
+    """Numbers by class; what no JSON number can say (the log odds of an only class) is null."""
+    return {
+        str(label): value if math.isfinite(value) else None
+        for label, value in zip(classes, row, strict=False)
+    }

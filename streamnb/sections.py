@@ -1,0 +1,50 @@
+"""Sections: a state's raw arrays by name, and the checks they pass before anything believes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamnb.columns import Floats
+from streamnb.errors import SnapshotError
+
+T = TypeVar("T", bound=np.generic)
+
+Section = NDArray[np.generic]
+Sections = Mapping[str, Section]
+
+HINT = "Use another snapshot; this file does not hold what streamnb wrote."
+
+
+def section(sections: Sections, name: str, dtype: type[T]) -> NDArray[T]:
+    """A section by name, of one type.
+
+    Raises
+    ------
+    SnapshotError
+        There is none, or it is of another type.
+    """
+    array = sections.get(name)
+    if array is None or array.dtype != np.dtype(dtype):
+        raise SnapshotError(f"Section `{name}` is missing or not {np.dtype(dtype).name}.", HINT)
+    return array.astype(dtype, copy=False)
+
+
+def floats(sections: Sections, name: str, shape: tuple[int | None, int], minimum: float = -np.inf) -> Floats:
+    """A section of finite numbers, of a shape (``None``: any number of rows) and not below a minimum.
+
+    Raises
+    ------
+    SnapshotError
+        It is not.
+    """
+    array = section(sections, name, np.float64)
+    rows, columns = shape
+    if array.ndim != 2 or array.shape[1] != columns or (rows is not None and array.shape[0] != rows):
+        raise SnapshotError(f"Section `{name}` is of shape {array.shape}, not {shape}.", HINT)
+    if not bool(np.isfinite(array).all()) or bool((array < minimum).any()):
+        raise SnapshotError(f"Section `{name}` holds a number that no stream can give.", HINT)
+    return array

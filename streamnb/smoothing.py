@@ -1,0 +1,162 @@
+"""Smoothing and class priors: frozen values, settings rather than state.
+
+A smoothing adds pseudo-counts: ``phi = (count + p) / (total + P)``, where `p` is what it gives one token
+and `P` what it gives the class. Whatever it is, it may change between one start and the next, because the
+counts do not hold it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from streamnb.columns import Label
+
+
+class NoSmoothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="none"):
+    """Maximum likelihood: a token no message of the class held has probability 0.
+
+    Where every class gives 0, the posterior is 0/0: it is read as "the words say nothing", the class prior.
+    """
+
+    def pseudo_count(self, _n_k: float, _n: float, _vocabulary: int) -> float:
+        """What one token is given: 0."""
+        return 0.0
+
+    def pseudo_total(self, _vocabulary: int) -> float:
+        """What a class is given: 0."""
+        return 0.0
+
+
+class Laplace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="laplace"):
+    """The same pseudo-count for every token: add one (Laplace), or add `alpha` (Lidstone).
+
+    ``phi_kc = (n_kc + alpha) / (N_c + alpha |V|)``.
+
+    Parameters
+    ----------
+    alpha : float
+        Above 0 and finite.
+
+    Raises
+    ------
+    ValueError
+        `alpha` is 0, negative, infinite or not a number (`NoSmoothing` is the way to 0).
+    """
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Validate `alpha`."""
+        if not (math.isfinite(self.alpha) and self.alpha > 0):
+            raise ValueError(f"`alpha` must be above 0 and finite, not {self.alpha!r}")
+
+    def pseudo_count(self, _n_k: float, _n: float, _vocabulary: int) -> float:
+        """What one token is given: `alpha`."""
+        return self.alpha
+
+    def pseudo_total(self, vocabulary: int) -> float:
+        """What a class is given: `alpha` for each token of the vocabulary."""
+        return self.alpha * vocabulary
+
+
+class Dirichlet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="dirichlet"):
+    """Pseudo-counts shared out as the whole stream uses its tokens (Zhai and Lafferty 2004).
+
+    ``phi_kc = (n_kc + mu b_k) / (N_c + mu)`` with the background ``b_k = (n_k + 1/2) / (N + (|V|+1)/2)``;
+    the spare half belongs to the unknown word, so that seen and unknown sum to 1.
+
+    Parameters
+    ----------
+    mu : float
+        Pseudo-tokens a class, above 0 and finite.
+
+    Raises
+    ------
+    ValueError
+        `mu` is 0, negative, infinite or not a number.
+    """
+
+    mu: float = 1000.0
+
+    def __post_init__(self) -> None:
+        """Validate `mu`."""
+        if not (math.isfinite(self.mu) and self.mu > 0):
+            raise ValueError(f"`mu` must be above 0 and finite, not {self.mu!r}")
+
+    def pseudo_count(self, n_k: float, n: float, vocabulary: int) -> float:
+        """What one token is given: `mu` times its background."""
+        return self.mu * ((n_k + 0.5) / (n + 0.5 * (vocabulary + 1)))
+
+    def pseudo_total(self, _vocabulary: int) -> float:
+        """What a class is given: `mu`."""
+        return self.mu
+
+
+Smoothing = NoSmoothing | Laplace | Dirichlet
+
+
+class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="learned"):
+    """``P(c) = (D_c + smoothing) / (D + smoothing S)`` over the S classes labelled so far."""
+
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a smoothing below 0, infinite or not a number."""
+        if not (math.isfinite(self.smoothing) and self.smoothing >= 0):
+            raise ValueError(f"`smoothing` must be 0 or above and finite, not {self.smoothing!r}")
+
+    def log_p(self, labels: list[Label], class_counts: list[float]) -> list[float]:
+        """Log P(c) of the classes given, which have counts above 0."""
+        s = self.smoothing
+        total = 0.0
+        for count in class_counts:
+            total += count
+        total += s * len(labels)
+        return [math.log((count + s) / total) for count in class_counts]
+
+
+class UniformPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="uniform"):
+    """Every class labelled so far is as likely as another."""
+
+    def log_p(self, labels: list[Label], _class_counts: list[float]) -> list[float]:
+        """Log P(c): minus the log of how many there are."""
+        return [-math.log(len(labels))] * len(labels)
+
+
+class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="fixed"):
+    """P(c) as given, whatever the stream's shares; a class that is not named has what one message would.
+
+    Parameters
+    ----------
+    p : mapping of class to float
+        Above 0; divided by their sum.
+
+    Raises
+    ------
+    ValueError
+        Nothing is given, or a value is not above 0 and finite.
+    """
+
+    p: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        """Validate `p`."""
+        if not self.p or not all(math.isfinite(value) and value > 0 for value in self.p.values()):
+            raise ValueError("`p` must give at least one class a probability above 0")
+
+    def log_p(self, labels: list[Label], class_counts: list[float]) -> list[float]:
+        """Log P(c), up to the constant that the head divides out."""
+        total = 0.0
+        for value in self.p.values():
+            total += value
+        learned = 0.0
+        for count in class_counts:
+            learned += count
+        rest = 1.0 / (1.0 + learned)
+        return [math.log(self.p[str(label)] / total if str(label) in self.p else rest) for label in labels]
+
+
+Prior = LearnedPrior | UniformPrior | FixedPrior

@@ -1,0 +1,239 @@
+"""What a naive Bayes knows: classes, counts, moments and what its head learned; frozen, restored, digested.
+
+The state says nothing of how it is used; `NaiveBayes` scores from it and learns into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+import orjson
+
+from streamnb.columns import Batch, Label
+from streamnb.counts import CountStore
+from streamnb.digest import name
+from streamnb.errors import SnapshotError
+from streamnb.head import CalibratedHead
+from streamnb.moments import Moments
+from streamnb.sections import HINT, Section, Sections, floats
+from streamnb.smoothing import Laplace, LearnedPrior, Prior
+from streamnb.tokens import UNICODE_VERSION, Number, Tokenizer, Words
+from streamnb.view import View, reads_text
+
+WEIGHT_MAX = 1e9
+HeadKind = Literal["calibrated", "product"]
+
+
+class State:
+    """The settings and the sufficient statistics of a model; see `NaiveBayes` for the parameters.
+
+    Attributes
+    ----------
+    classes : list of Label
+        In order of appearance, declared ones first.
+    class_counts : list of float
+        Weight of the messages learned, per class.
+    learned : int
+        Messages learned.
+    counts : CountStore
+    moments : dict of str to Moments
+        One a view of a number.
+    head : CalibratedHead or None
+        ``None`` for the product head, which has nothing to learn.
+    """
+
+    def __init__(
+        self,
+        views: Sequence[View] = (View("words", Words()),),
+        *,
+        prior: Prior | None = None,
+        head: HeadKind | None = None,
+        classes: Sequence[Label] = (),
+        classes_max: int = 256,
+        tokenizer: Tokenizer | None = None,
+        raw: bool = False,
+        explain: int = 0,
+    ) -> None:
+        self.views = tuple(views)
+        self.text_views = [i for i, view in enumerate(self.views) if reads_text(view.reader)]
+        self.other_views = [i for i in range(len(self.views)) if i not in self.text_views]
+        self.head_kind: HeadKind = head if head is not None else self._head_that_suits()
+        self._check(prior)
+        self.prior = prior or LearnedPrior()
+        self.tokenizer = tokenizer or Tokenizer()
+        self.classes_max = classes_max
+        self.raw = raw
+        self.explain = explain
+        self.declared = tuple(classes)
+        self.classes: list[Label] = []
+        self._index: dict[Label, int] = {}
+        self.class_counts: list[float] = []
+        self.learned = 0
+        self.counts = CountStore([v.name for v in self.views if not isinstance(v.reader, Number)])
+        self.moments = {v.name: Moments() for v in self.views if isinstance(v.reader, Number)}
+        self.head: CalibratedHead | None = None
+        if self.head_kind == "calibrated":
+            self.head = CalibratedHead(len(self.text_views), len(self.other_views))
+        for label in classes:
+            self.class_index(label)
+
+    def _head_that_suits(self) -> HeadKind:
+        return "calibrated" if self.text_views else "product"
+
+    def _check(self, prior: Prior | None) -> None:
+        names = [view.name for view in self.views]
+        if not names or len(set(names)) != len(names):
+            raise ValueError("a model needs at least one view, and each a name of its own")
+        if self.head_kind == "product":
+            return
+        if not self.text_views:
+            raise ValueError('the calibrated head needs a view of text; without one, use head="product"')
+        if prior is not None:
+            raise ValueError(
+                'the calibrated head learns an offset per class; a prior goes with head="product"'
+            )
+        for i in self.text_views:
+            if not isinstance(self.views[i].multinomial.smoothing, Laplace):
+                raise ValueError(f"view `{names[i]}`: the calibrated head needs Laplace(alpha) smoothing")
+
+    def class_index(self, label: Label) -> int:
+        """The index of a class, which is appended if it is new."""
+        known = self._index.get(label)
+        if known is not None:
+            return known
+        self._index[label] = len(self.classes)
+        self.classes.append(label)
+        self.class_counts.append(0.0)
+        self.counts.add_class()
+        for moments in self.moments.values():
+            moments.add_class()
+        if self.head is not None:
+            self.head.add_class()
+        return len(self.classes) - 1
+
+    def active(self) -> list[int]:
+        """The classes labelled so far, which take part in every formula."""
+        return [c for c, n in enumerate(self.class_counts) if n > 0]
+
+    def has_room_for(self, label: Label) -> bool:
+        """Whether a label is a class, or may become one."""
+        return label in self._index or len(self.classes) < self.classes_max
+
+    def checked_labels(self, batch: Batch) -> tuple[list[Label | None], Sequence[float] | None]:
+        """A batch's labels and weights.
+
+        Raises
+        ------
+        ValueError
+            A label is not a string, integer or truth value, or not of the type of the model's others; a
+            weight is not above 0 and at most 1e9.
+        """
+        labels = list(batch.labels)
+        kind: type[Label] | None = type(self.classes[0]) if self.classes else None
+        for label in labels:
+            if label is None:
+                continue
+            if not isinstance(label, str | bool | int):
+                raise ValueError(f"{label!r} cannot be a label")
+            kind = type(label) if kind is None else kind
+            if type(label) is not kind:
+                raise ValueError(f"labels are {kind.__name__} in this model; {label!r} is not")
+        weights = batch.weights
+        for weight in weights if weights is not None else ():
+            if not 0 < weight <= WEIGHT_MAX:
+                raise ValueError(f"a message's weight must be above 0 and at most 1e9, not {weight!r}")
+        return labels, weights
+
+    def freeze(self) -> tuple[dict[str, object], dict[str, Section]]:
+        """The state as plain values and arrays that no later learning changes."""
+        sections = self.counts.freeze()
+        sections["class_counts"] = np.array([self.class_counts], np.float64)
+        if self.moments:
+            sections["moments"] = np.concatenate([moments.freeze() for moments in self.moments.values()])
+        if self.head is not None:
+            sections.update(self.head.freeze())
+        return {"classes": list(self.classes), "learned": self.learned}, sections
+
+    def restore(self, values: Mapping[str, object], sections: Sections) -> None:
+        """Take the place of what `freeze` gave, into a model that has learned nothing yet.
+
+        Raises
+        ------
+        SnapshotError
+            The state is not one of this model; the model must not be used.
+        """
+        classes, learned = values.get("classes"), values.get("learned")
+        if not isinstance(classes, list) or not isinstance(learned, int) or learned < 0:
+            raise SnapshotError("The state lacks its classes or its number of messages.", HINT)
+        for label in classes:
+            if not isinstance(label, str | bool | int):
+                raise SnapshotError(f"{label!r} cannot be a class.", HINT)
+            self.class_index(label)
+        n_classes = len(self.classes)
+        if self.classes[: len(classes)] != classes:
+            raise SnapshotError(
+                f"The snapshot's classes {classes} do not begin with the declared {list(self.declared)}.",
+                "Declare classes in `model.classes` only before the first start, or not at all.",
+            )
+        self.class_counts = floats(sections, "class_counts", (1, n_classes), minimum=0.0)[0].tolist()
+        self.learned = learned
+        self.counts.restore(sections, n_classes)
+        if self.moments:
+            array = floats(sections, "moments", (3 * len(self.moments), n_classes))
+            for i, moments in enumerate(self.moments.values()):
+                moments.restore(array[3 * i : 3 * i + 3])
+        if self.head is not None:
+            self.head.restore(sections, n_classes)
+            if self.head.length.n != self.class_counts:
+                raise SnapshotError("The length view has not seen the messages the classes have.", HINT)
+
+    def digest(self) -> dict[str, str]:
+        """What two identical states have in common: ``order_free`` and ``all``, 32 hexadecimal digits each.
+
+        ``order_free`` covers what is equal in whatever order the messages came (counts, totals, classes,
+        lengths, with weights that are multiples of 1/256); ``all`` also moments and what the head learned.
+        """
+        names = [orjson.dumps(label).decode() for label in self.classes]
+        digest = self.counts.digest(names)
+        digest.add(name("learned"), self.learned)
+        for class_name, n in zip(names, self.class_counts, strict=True):
+            digest.add(name("class", class_name), n)
+        if self.head is not None:
+            digest.add_digest(self.head.length.digest("length", names))
+        order_free = digest.hex()
+        for view, moments in self.moments.items():
+            digest.add_digest(moments.digest(view, names))
+        if self.head is not None:
+            digest.add_digest(self.head.digest(names))
+        return {"order_free": order_free, "all": digest.hex()}
+
+    # ---- what a snapshot must agree on
+
+    def statistics(self) -> dict[str, object]:
+        """The settings that the statistics depend on: another value means other counts."""
+        views = [
+            {
+                "name": view.name,
+                "reader": msgspec.to_builtins(view.reader),
+                "weight": "" if isinstance(view.reader, Number) else view.multinomial.weight,
+            }
+            for view in self.views
+        ]
+        return {
+            "head": self.head_kind,
+            "tokenizer": msgspec.to_builtins(self.tokenizer),
+            "unicode": UNICODE_VERSION,
+            "views": views,
+        }
+
+    def reading(self) -> dict[str, object]:
+        """The settings that only say how the statistics are read; they may change at any start."""
+        return {
+            "classes_max": self.classes_max,
+            "declared": list(self.declared),
+            "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in self.views},
+            "prior": msgspec.to_builtins(self.prior),
+        }

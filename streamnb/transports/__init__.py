@@ -1,0 +1,1 @@
+"""Sources and sinks, one a world: memory, JSON lines, Kafka, and a broker embedded for the demo."""

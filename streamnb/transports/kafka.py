@@ -1,0 +1,299 @@
+"""Apache Kafka as a source and a sink, through kafka-python.
+
+The client's defaults lose or double records silently: it commits by itself, jumps to the end where a
+position is gone, reads aborted transactions, creates misspelt topics and buffers without bound. Each of
+them is overridden here, and none can be set back.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from kafka import TopicPartition
+from kafka.admin import KafkaAdminClient
+from kafka.consumer.fetcher import ConsumerRecord
+from kafka.errors import (
+    KafkaError,
+    LogTruncationError,
+    OffsetOutOfRangeError,
+    UnsupportedCodecError,
+)
+from kafka.structs import OffsetAndMetadata
+
+from streamnb.errors import PositionError, SettingsError, TransportError
+from streamnb.protocols import Start
+from streamnb.record import Headers, Partition, RecordBatch
+from streamnb.transports.kafka_client import (
+    brokers,
+    client_settings,
+    connect,
+    create_topics,
+    describe,
+    describe_topics,
+    no_topic,
+    translated,
+)
+from streamnb.transports.kafka_records import Consumer
+from streamnb.transports.kafka_sink import KafkaSink
+
+__all__ = ["KafkaSink", "KafkaSource", "create_topics", "describe_topics"]
+
+log = logging.getLogger(__name__)
+
+RETRY_BUDGET_S = 120.0
+RETRY_PAUSE_S = 0.1
+COMMIT_BUDGET_S = 3.0
+CLOSE_TIMEOUT_S = 10.0
+
+
+class KafkaSource:
+    """Topics of Kafka, read from positions that the engine keeps.
+
+    Partitions are assigned, never joined for; records of aborted transactions are not read. A record that
+    cannot be decoded is reported as unreadable and the stream goes on.
+
+    Parameters
+    ----------
+    topics : sequence of str
+        Topics that exist.
+    client : mapping
+        Settings of kafka-python by its own names: ``bootstrap_servers``, ``security_protocol``,
+        ``sasl_mechanism``, ...
+    group : str, optional
+        The consumer group under which `commit` leaves positions for lag tools.
+
+    Raises
+    ------
+    SettingsError
+        A setting is unknown, or the transport's own.
+    """
+
+    def __init__(
+        self, topics: Sequence[str], client: Mapping[str, object], *, group: str | None = None
+    ) -> None:
+        if not topics or isinstance(topics, str):
+            raise SettingsError("`topics` names no topic.", 'Give a list, such as ["mail"].')
+        self._topics = sorted(set(topics))
+        self._settings = client_settings(client)
+        self._group = group
+        self._admin: KafkaAdminClient | None = None
+        self._consumer: Consumer | None = None
+        self._next_offsets: dict[TopicPartition, int] = {}
+        self._retrying_since: float | None = None
+        self._failure: TransportError | None = None
+
+    def __repr__(self) -> str:
+        return f"KafkaSource({self._topics}, {brokers(self._settings)!r})"
+
+    def identity(self) -> Mapping[str, str]:
+        """The ids of the cluster and of each topic, as Kafka's own tools print them, where it has them."""
+        admin = self._connected_admin()
+        found = describe(admin, self._topics, self._settings)
+        with translated("Asking for the cluster's id", self._settings):
+            cluster = admin.describe_cluster().get("cluster_id")
+        ids = {f"topic {name}": _topic_id(topic.get("topic_id")) for name, topic in sorted(found.items())}
+        return {name: known for name, known in {"cluster": cluster, **ids}.items() if known}
+
+    def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
+        """Take every partition of the topics and seek, as `Source.open` says.
+
+        Raises
+        ------
+        PositionError
+            The log begins after, or ends before, a position, or its partition is gone.
+        TransportError
+            A topic does not exist, or no broker answers.
+        """
+        found = describe(self._connected_admin(), self._topics, self._settings)
+        for topic in self._topics:
+            if topic not in found:
+                raise no_topic(topic, self._settings)
+        partitions = [
+            TopicPartition(topic, number)
+            for topic in self._topics
+            for number in range(len(found[topic]["partitions"]))
+        ]
+        if self._consumer is None:
+            self._consumer = connect(
+                Consumer,
+                {"metrics_enabled": False, **self._settings},
+                group_id=None,
+                enable_auto_commit=False,
+                auto_offset_reset="none",
+                isolation_level="read_committed",
+                allow_auto_create_topics=False,
+                check_crcs=True,
+            )
+        with translated("Looking up positions", self._settings):
+            begin = self._consumer.beginning_offsets(partitions)
+            end = self._consumer.end_offsets(partitions)
+            if next_offsets:
+                self._check(next_offsets, begin, end)
+                positions = {
+                    **begin,
+                    **{TopicPartition(*one): offset for one, offset in next_offsets.items()},
+                }
+            elif start == "earliest":
+                positions = begin
+            elif start == "latest":
+                positions = end
+            else:
+                if start < 0:
+                    raise SettingsError(f"`start` is {start}, before 1970.", "Give milliseconds since 1970.")
+                at = self._consumer.offsets_for_times(dict.fromkeys(begin, start))
+                positions = {one: at[one].offset if at[one] is not None else end[one] for one in begin}
+            self._consumer.assign(partitions)
+            for partition, offset in positions.items():
+                self._consumer.seek(partition, offset)
+        self._next_offsets = positions
+        return {Partition(*partition): offset for partition, offset in sorted(positions.items())}
+
+    @staticmethod
+    def _check(
+        next_offsets: Mapping[Partition, int],
+        begin: dict[TopicPartition, int],
+        end: dict[TopicPartition, int],
+    ) -> None:
+        for partition, offset in next_offsets.items():
+            first, last = begin.get(TopicPartition(*partition)), end.get(TopicPartition(*partition))
+            if first is None or last is None:
+                hint = "The topic was made again with fewer partitions, or is no longer in `topics`."
+                raise PositionError(
+                    f"{partition} is gone, and the snapshot was at its offset {offset}.", hint
+                )
+            if offset < first:
+                hint = "The topic's retention removed them: lengthen it, and start from a newer snapshot."
+                missing = f"offsets {offset} to {first - 1} ({first - offset} records at most) are missing"
+                raise PositionError(f"{partition} begins at offset {first}: {missing}.", hint)
+            if offset > last:
+                hint = "The topic was made again, or its newest records were lost with their broker."
+                missing = f"offsets {last} to {offset - 1}, already learned, are missing"
+                raise PositionError(f"{partition} ends at offset {last}: {missing}.", hint)
+
+    def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
+        """One batch for each partition that moved on, be it only over a gap or an unreadable record.
+
+        Raises
+        ------
+        PositionError
+            The log no longer holds the position.
+        TransportError
+            The brokers refuse, or have answered nothing but passing errors for 120 s; from then on every
+            poll says so.
+        """
+        if self._failure is not None:
+            raise self._failure
+        assert self._consumer is not None, "open() comes before poll()"
+        try:
+            found = self._consumer.poll(timeout_ms=timeout_ms, max_records=records_max)
+        except KafkaError as error:
+            # After any error but a passing one the client must not be polled again: it may never return.
+            self._failure = self._poll_failure(error)
+            if self._failure is not None:
+                raise self._failure from error
+            time.sleep(min(RETRY_PAUSE_S, timeout_ms / 1000))
+            return []
+        self._retrying_since = None
+        batches = []
+        for partition, before in self._next_offsets.items():
+            next_offset = self._consumer.next_offset(partition)
+            if next_offset != before:
+                unreadable = self._consumer.take_unreadable(partition, next_offset)
+                batches.append(_batch(partition, found.get(partition, ()), next_offset))
+                batches[-1].unreadable = unreadable
+                self._next_offsets[partition] = next_offset
+        return batches
+
+    def _poll_failure(self, error: KafkaError) -> TransportError | None:
+        if isinstance(error, OffsetOutOfRangeError | LogTruncationError):
+            hint = "Lengthen the topic's retention, and start from a snapshot whose positions it still holds."
+            return PositionError(f"The log no longer holds the position ({error}).", hint)
+        if isinstance(error, UnsupportedCodecError):
+            hint = "Install it: pip install 'kafka-python[snappy,lz4,zstd]'."
+            return TransportError(f"A record's compression cannot be undone here ({error}).", hint)
+        if not error.retriable:
+            return TransportError(
+                f"Reading from {brokers(self._settings)} failed: {error}.", "See the brokers' logs."
+            )
+        now = time.monotonic()
+        self._retrying_since = self._retrying_since or now
+        if now - self._retrying_since < RETRY_BUDGET_S:
+            log.warning("Reading from %s is tried again: %s", brokers(self._settings), error)
+            return None
+        what = f"Reading from {brokers(self._settings)} has failed for {RETRY_BUDGET_S:.0f} s: {error}."
+        return TransportError(what, "Check that the brokers run.")
+
+    def end_offsets(self) -> Mapping[Partition, int]:
+        """The offset after the last committed record of each partition now."""
+        assert self._consumer is not None, "open() comes before end_offsets()"
+        with translated("Looking up the ends of the topics", self._settings):
+            ends = self._consumer.end_offsets(list(self._next_offsets))
+        return {Partition(*partition): end for partition, end in sorted(ends.items())}
+
+    def finished(self) -> bool:
+        """Whether no record will ever follow: never."""
+        return False
+
+    def commit(self, next_offsets: Mapping[Partition, int]) -> None:
+        """Leave the positions with the group, without joining it; a failure is only logged."""
+        if self._group is None or not next_offsets:
+            return
+        offsets = {TopicPartition(*one): OffsetAndMetadata(at, "", -1) for one, at in next_offsets.items()}
+        deadline = time.monotonic() + COMMIT_BUDGET_S
+        while True:
+            try:
+                answers = self._connected_admin().alter_group_offsets(self._group, offsets)
+            except (KafkaError, TransportError, OSError) as error:
+                # A cluster's first commit makes the topic that commits are kept in: asking again helps.
+                if getattr(error, "retriable", False) and time.monotonic() < deadline:
+                    time.sleep(RETRY_PAUSE_S)
+                    continue
+                refused = str(error)
+            else:
+                refused = ", ".join(sorted({one.__name__ for one in answers.values() if one.errno != 0}))
+            if refused:
+                log.warning(
+                    "Group %s was not told the positions, for lag tools only: %s", self._group, refused
+                )
+            return
+
+    def close(self) -> None:
+        """Let go of the topics."""
+        consumer, self._consumer = self._consumer, None
+        admin, self._admin = self._admin, None
+        if consumer is not None:
+            consumer.close(autocommit=False, timeout_ms=int(CLOSE_TIMEOUT_S * 1000))
+        if admin is not None:
+            admin.close()
+
+    def _connected_admin(self) -> KafkaAdminClient:
+        if self._admin is None:
+            self._admin = connect(KafkaAdminClient, self._settings)
+        return self._admin
+
+
+def _topic_id(found: str | None) -> str:
+    """A topic's id in Kafka's own notation; empty where the broker is too old to have one."""
+    known = UUID(found) if found else UUID(int=0)
+    return base64.urlsafe_b64encode(known.bytes).decode().rstrip("=") if known.int else ""
+
+
+def _batch(partition: TopicPartition, records: Sequence[ConsumerRecord], next_offset: int) -> RecordBatch:
+    return RecordBatch(
+        partition=Partition(*partition),
+        offsets=[record.offset for record in records],
+        values=[record.value for record in records],
+        keys=[record.key for record in records],
+        timestamps_ms=[record.timestamp for record in records],
+        headers=[_headers(record.headers) if record.headers else () for record in records],
+        next_offset=next_offset,
+    )
+
+
+def _headers(found: Sequence[tuple[str, bytes | None]]) -> Headers:
+    # Kafka knows a header without a value; nothing that reads headers here tells it from an empty one.
+    return [(name, value or b"") for name, value in found]

@@ -1,0 +1,177 @@
+"""A Kafka topic as a sink: every record acknowledged by all replicas in sync, or an error that stays."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+from kafka.producer.future import FutureRecordMetadata
+from kafka.serializer import Serializer
+
+from streamnb.errors import DeliveryError
+from streamnb.record import Headers
+from streamnb.transports.kafka_client import brokers, client_settings, connect, describe_topics, no_topic
+
+CLOSE_TIMEOUT_S = 10.0
+LINGER_MS = 20
+BATCH_BYTES = 256 * 1024
+
+
+class _Nothing(Serializer):  # type: ignore[misc]
+    """Lets a record have neither key nor value: Kafka takes it, kafka-python's ``send`` does not."""
+
+    NOTHING = object()
+
+    def serialize(self, topic: str, headers: object, data: object) -> object:  # noqa: ARG002
+        return None if data is self.NOTHING else data
+
+
+class _Producer(KafkaProducer):  # type: ignore[misc]
+    def __init__(self, **configs: object) -> None:
+        super().__init__(**configs)
+        # As in `Consumer`: the setting of this name does not reach the requests.
+        self._metadata.config["allow_auto_create_topics"] = False
+
+    def abandon(self) -> None:
+        """Fail what is in flight, so that `close` does not wait for it."""
+        self._sender.force_close()
+
+
+class KafkaSink:
+    """A topic of Kafka, every record of which is acknowledged by all replicas in sync.
+
+    A record from input partition p goes to partition p modulo the topic's partitions, so that the records
+    of one input partition keep their order.
+
+    Parameters
+    ----------
+    topic : str
+        A topic that exists.
+    client : mapping
+        Settings of kafka-python, as for `KafkaSource`.
+    in_flight_max : int
+        Records sent and not yet acknowledged at which `publish` waits.
+    delivery_timeout_ms : int
+        After this long without acknowledgement a record counts as not delivered.
+
+    Raises
+    ------
+    SettingsError
+        A setting is unknown, or the transport's own.
+    TransportError
+        No broker answers, or the topic does not exist.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        client: Mapping[str, object],
+        *,
+        in_flight_max: int = 20_000,
+        delivery_timeout_ms: int = 120_000,
+    ) -> None:
+        self._topic = topic
+        self._settings = client_settings(client)
+        self._in_flight_max = in_flight_max
+        self._delivery_timeout_ms = delivery_timeout_ms
+        self._in_flight: deque[tuple[FutureRecordMetadata, int]] = deque()
+        self._failure: DeliveryError | None = None
+        self._producer: _Producer | None = None
+        partitions = describe_topics(client, [topic])
+        if topic not in partitions:
+            raise no_topic(topic, self._settings)
+        self._partitions = partitions[topic]
+        self._failed = [partial(self._fail, number) for number in range(self._partitions)]
+        self._producer = connect(
+            _Producer,
+            {"metrics_enabled": False, "linger_ms": LINGER_MS, "batch_size": BATCH_BYTES, **self._settings},
+            acks="all",
+            enable_idempotence=True,
+            delivery_timeout_ms=delivery_timeout_ms,
+            allow_auto_create_topics=False,
+            value_serializer=_Nothing(),
+        )
+
+    def __repr__(self) -> str:
+        return f"KafkaSink({self._topic!r}, {brokers(self._settings)!r})"
+
+    def publish(
+        self,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        headers: Sequence[Headers],
+    ) -> None:
+        """Send columns of records that came from the input partition of that number.
+
+        Raises
+        ------
+        DeliveryError
+            An earlier record was not acknowledged, or one of these is larger than the client may send.
+        """
+        assert self._producer is not None, "closed"
+        self._raise_failure()
+        target = partition % self._partitions
+        send, failed, in_flight = self._producer.send, self._failed[target], self._in_flight
+        try:
+            for value, key, names in zip(values, keys, headers, strict=True):
+                if len(in_flight) >= self._in_flight_max:
+                    self._wait_for_oldest(self._delivery_timeout_ms / 1000)
+                content = _Nothing.NOTHING if value is None else value
+                future = send(self._topic, content, key, list(names), target)
+                future.add_errback(failed)
+                in_flight.append((future, target))
+        except KafkaError as error:
+            self._fail(target, error)
+        while in_flight and in_flight[0][0].is_done:
+            self._wait_for_oldest(0)
+        self._raise_failure()
+
+    def flush(self, timeout_ms: int) -> None:
+        """Return when everything published was acknowledged.
+
+        Raises
+        ------
+        DeliveryError
+            Something was not acknowledged since the sink was opened, or is not yet after `timeout_ms`.
+        """
+        deadline = time.monotonic() + timeout_ms / 1000
+        while self._in_flight and self._failure is None:
+            self._wait_for_oldest(max(deadline - time.monotonic(), 0))
+        self._raise_failure()
+
+    def close(self) -> None:
+        """Let go; what was published and not flushed may be dropped."""
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        if any(not future.is_done for future, _ in self._in_flight):
+            producer.abandon()
+        self._in_flight.clear()
+        producer.close(CLOSE_TIMEOUT_S)
+
+    def _wait_for_oldest(self, timeout_s: float) -> None:
+        future, target = self._in_flight[0]
+        try:
+            future.get(timeout_s)
+        except KafkaError as error:
+            if not future.is_done:
+                waiting = f"{len(self._in_flight)} records for topic {self._topic}"
+                what = f"{waiting} were not acknowledged within {timeout_s * 1000:.0f} ms more."
+                raise DeliveryError(what, "Check that the brokers run; nothing was snapshotted.") from None
+            self._fail(target, error)
+        self._in_flight.popleft()
+
+    def _fail(self, target: int, error: Exception) -> None:
+        """Remember the first failure; called by the client's thread too."""
+        if self._failure is None:
+            what = f"A record for {self._topic}-{target} was not delivered: {error}."
+            self._failure = DeliveryError(what, "Start again: the engine resumes from its last snapshot.")
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure

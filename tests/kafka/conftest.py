@@ -1,0 +1,87 @@
+"""A real broker for the tests of this folder."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.append(str(ROOT))  # at the end: an installed streamnb, with its kernel, comes first
+
+with warnings.catch_warnings():
+    # kafka-python reads its schemas through a function that Python 3.11 and 3.12 call deprecated.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import kafka  # noqa: F401
+
+from deploy.kafka.broker import Broker, UnreachableError  # noqa: E402
+
+_skipped: list[str] = []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test in this folder."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.kafka)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say last, where it is seen, that nothing was tested against a real broker, and why."""
+    for reason in _skipped:
+        terminalreporter.write_line(f"No test ran against a real Kafka broker: {reason}", yellow=True)
+
+
+def start_or_skip(broker: Broker) -> Broker:
+    """Start a broker; where Kafka cannot be fetched, skip on a developer's machine and fail in CI."""
+    try:
+        broker.start()
+    except UnreachableError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        if str(error) not in _skipped:
+            _skipped.append(str(error))
+        pytest.skip(str(error))
+    return broker
+
+
+@pytest.fixture(autouse=True)
+def _sockets_left_behind() -> Iterator[None]:
+    """Collect here, unreported, the sockets that kafka-python leaves to the garbage collector."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker; ``STREAMNB_KAFKA`` names one that runs already."""
+    given = os.environ.get("STREAMNB_KAFKA")
+    if given:
+        yield given
+        return
+    started = start_or_skip(Broker(tmp_path_factory.mktemp("broker")))
+    yield started.address
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker to kill and to restart; it would create a topic for whoever let it."""
+    settings = {
+        "auto.create.topics.enable": "true",
+        # A killed broker is let in again when its old session is over: after 9 s by default.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+    }
+    started = start_or_skip(Broker(tmp_path_factory.mktemp("own_broker"), settings=settings))
+    yield started
+    started.stop()
