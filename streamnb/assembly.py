@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from streamnb import __version__
+from streamnb.clock import SystemClock
 from streamnb.config import (
     InputSettings,
     KafkaInput,
@@ -18,15 +19,16 @@ from streamnb.config import (
     decode,
 )
 from streamnb.dead_letters import DeadLetters
-from streamnb.engine import Engine, SystemClock
-from streamnb.errors import SettingsError, SnapshotError
+from streamnb.engine import Engine
+from streamnb.errors import SettingsError
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.protocols import Sink, Source
-from streamnb.snapshot import Snapshot, differences
+from streamnb.recovery import check_statistics
+from streamnb.snapshot import Snapshot
 from streamnb.snapshots import SnapshotDirectory
-from streamnb.tokens import Number
+from streamnb.tokens import Number, Terms
 from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
 from streamnb.view import fields_of, reads_text
 
@@ -73,6 +75,11 @@ def decoder(settings: Settings) -> Decoder:
     """
     fields = settings.message
     for view in settings.views:
+        if isinstance(view.reader, Terms):
+            raise SettingsError(
+                f"View `{view.name}` reads terms that were counted already, and no message carries those.",
+                'Let it read the text: reader = { kind = "words" }.',
+            )
         if reads_text(view.reader):
             table, read = "text", fields.text
         elif isinstance(view.reader, Number):
@@ -101,12 +108,7 @@ def restored(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
     settings = decode(snapshot.settings, "the snapshot")
     built = model(settings)
     statistics = {"message": decoder(settings).statistics(), "model": built.statistics()}
-    changes = differences(snapshot.statistics, statistics)
-    if changes:
-        raise SnapshotError(
-            f"The snapshot was learned by other rules than this installation's: {'; '.join(changes)}.",
-            "Use the Python and streamnb that wrote it.",
-        )
+    check_statistics(snapshot, statistics)
     built.restore(snapshot.values, snapshot.sections)
     return settings, built
 

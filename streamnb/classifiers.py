@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from river import base
+from river.base import tags
 
 from streamnb.columns import Label
 from streamnb.event_models import Multinomial
@@ -93,6 +94,9 @@ class MultinomialNB(base.Classifier):
     @property
     def _multiclass(self) -> bool:
         return True
+
+    def _more_tags(self) -> set[str]:
+        return {tags.POSITIVE_INPUT}
 
     def learn_one(self, x: Mapping[str, float] | str, y: Label | None, weight: float = 1.0) -> None:  # type: ignore[override]
         """Learn one message; a label of ``None`` is not learned.

@@ -20,7 +20,7 @@ import msgspec
 from streamnb import files
 from streamnb.dead_letters import DeadLetterLimits
 from streamnb.engine import EngineSettings
-from streamnb.errors import SettingsError
+from streamnb.errors import DataError, SettingsError, StorageError
 from streamnb.message import MessageFields
 from streamnb.metrics import MetricsSettings
 from streamnb.score import Output
@@ -92,6 +92,11 @@ class LinesInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
     path: str
     line_bytes_max: int = 64 << 20
 
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a limit below 1."""
+        if self.line_bytes_max < 1:
+            raise ValueError("`line_bytes_max` must be at least 1")
+
 
 class KafkaOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="kafka"):
     """A topic to write, each record to the partition number it came from.
@@ -110,6 +115,11 @@ class KafkaOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     in_flight_max: int = 20_000
     delivery_timeout_ms: int = 120_000
     kafka: Client = {}
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a limit below 1."""
+        if min(self.in_flight_max, self.delivery_timeout_ms) < 1:
+            raise ValueError("`in_flight_max` and `delivery_timeout_ms` must be at least 1")
 
 
 class LinesOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
@@ -155,11 +165,14 @@ def load(path: Path, changes: Sequence[str] = ()) -> Settings:
     SettingsError
         The file cannot be read, is not TOML, or holds what is not a setting.
     """
-    text = files.read_text(path, FILE_BYTES_MAX)
     try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        tables = tomllib.loads(files.read_text(path, FILE_BYTES_MAX))
+    except (StorageError, DataError) as error:
+        raise SettingsError(error.what, error.hint) from error
+    except ValueError as error:  # a TOMLDecodeError, or a number of more digits than Python reads
         raise SettingsError(f"{path} is not TOML: {error}.", "Mend that line.") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path} is nested too deeply.", "No setting needs it: mend the file.") from error
     for change in changes:
         _apply(tables, change)
     return decode(tables, str(path))
@@ -225,13 +238,15 @@ def _apply(tables: dict[str, object], change: str) -> None:
         raise SettingsError(f"--set {change!r} is not a change.", "Write --set table.key=value.")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         value = text
     table = tables
     for key in keys[:-1]:
         inner = table.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise SettingsError(f"--set {change!r}: `{key}` is not a table.", "Name a table.key of the file.")
+            raise SettingsError(
+                f"--set {path.strip()}: `{key}` is not a table.", "Name a table.key of the file."
+            )
         table = cast("dict[str, object]", inner)
     table[keys[-1]] = value
 

@@ -60,6 +60,8 @@ class ViewCounts:
             n = f * weight
             row = rows.get(token)
             if row is None:
+                if n == 0:  # a weight too small for the count to show: a row counts something
+                    continue
                 rows[token] = row = [0.0] * n_classes
             row[class_index] += n
             total += n
@@ -76,11 +78,13 @@ class ViewCounts:
         rows = self.rows
         for token, f in features.items():
             row = rows.get(token)
-            if row is None or row[class_index] < f * weight:
+            if (row[class_index] if row is not None else 0.0) < f * weight:
                 raise ValueError(f"{token!r} was not learned that often; nothing was unlearned")
         total = 0.0
         for token, f in features.items():
             n = f * weight
+            if n == 0:
+                continue
             row = rows[token]
             row[class_index] -= n
             total += n

@@ -3,11 +3,12 @@
 Headers, all UTF-8, before the record's own:
 
     streamnb.reason           one word of `RecordError.REASONS`
-    streamnb.detail           one sentence
+    streamnb.detail           one sentence, cut at 500 characters
     streamnb.topic, streamnb.partition, streamnb.offset      where the record is
     streamnb.timestamp_ms     when it was written there
     streamnb.dead_lettered_ms when it was put aside
-    streamnb.cut              only if the record was too large to keep whole: its size and SHA-256
+    streamnb.cut              only if the record was too large to keep whole: its value's size and SHA-256;
+                              key and value are then cut and its own headers left out
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from streamnb.protocols import Clock, Sink
 from streamnb.record import Headers, RecordBatch, Unreadable
 
 CUT_BYTES = 4096
+DETAIL_CHARACTERS = 500  # a detail may quote a label, and a label comes from outside
 
 
 class DeadLetterLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +31,8 @@ class DeadLetterLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     bytes_max : int
-        Of a larger record the first 4,096 bytes are kept, with its size and SHA-256.
+        Of a larger record (key, value and headers) the value's first 4,096 bytes are kept, with its size
+        and SHA-256.
     ratio_max : float
         The engine stops when more than this share of a window's records were put aside; 1 never stops.
     ratio_window_records : int
@@ -69,15 +72,16 @@ class DeadLetters:
         keys: list[bytes | None] = []
         headers: list[Headers] = []
         for row, error in refused:
-            value = records.values[row]
+            value, key, own = records.values[row], records.keys[row], records.headers[row]
             added = self._headers(records, records.offsets[row], records.timestamps_ms[row], error)
-            if value is not None and len(value) > self.limits.bytes_max:
-                cut = f"{len(value)} bytes, SHA-256 {hashlib.sha256(value).hexdigest()}"
+            if _size(value, key, own) > self.limits.bytes_max:
+                whole = value or b""
+                cut = f"{len(whole)} bytes, SHA-256 {hashlib.sha256(whole).hexdigest()}"
                 added.append(("streamnb.cut", cut.encode()))
-                value = value[:CUT_BYTES]
+                value, key, own = _cut(value), _cut(key), ()
             values.append(value)
-            keys.append(records.keys[row])
-            headers.append([*added, *records.headers[row]])
+            keys.append(key)
+            headers.append([*added, *own])
         for span in records.unreadable:
             values.append(None)
             keys.append(None)
@@ -109,7 +113,7 @@ class DeadLetters:
     ) -> list[tuple[str, bytes]]:
         texts = {
             "streamnb.reason": error.reason,
-            "streamnb.detail": error.what,
+            "streamnb.detail": error.what[:DETAIL_CHARACTERS],
             "streamnb.topic": records.partition.topic,
             "streamnb.partition": str(records.partition.number),
             "streamnb.offset": str(offset),
@@ -117,6 +121,15 @@ class DeadLetters:
             "streamnb.dead_lettered_ms": str(self._clock.wall_ms()),
         }
         return [(name, text.encode("utf-8", "backslashreplace")) for name, text in texts.items()]
+
+
+def _size(value: bytes | None, key: bytes | None, headers: Headers) -> int:
+    of_headers = sum(len(name.encode("utf-8", "backslashreplace")) + len(data) for name, data in headers)
+    return len(value or b"") + len(key or b"") + of_headers
+
+
+def _cut(data: bytes | None) -> bytes | None:
+    return None if data is None else data[:CUT_BYTES]
 
 
 def _unreadable(span: Unreadable) -> RecordError:

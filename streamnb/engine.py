@@ -8,7 +8,6 @@ published only after everything computed from earlier offsets was acknowledged.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,12 +15,13 @@ import msgspec
 
 from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
-from streamnb.errors import PositionError, RecordError, SettingsError, SnapshotError, StorageError
+from streamnb.errors import RecordError, StorageError
 from streamnb.message import Decoder, Messages
 from streamnb.metrics import Metrics
 from streamnb.offsets import Account, Accounts
 from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start
 from streamnb.record import Partition, RecordBatch
+from streamnb.recovery import check_identity, check_statistics, starting_point
 from streamnb.score import Output, encode
 from streamnb.snapshot import Snapshot, differences
 from streamnb.snapshots import SnapshotSettings
@@ -52,17 +52,13 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flush_timeout_ms: int = 60_000
     stop_deadline_s: float = 20.0
 
-
-class SystemClock:
-    """The machine's clock."""
-
-    def monotonic_s(self) -> float:
-        """Seconds that never go back."""
-        return time.monotonic()
-
-    def wall_ms(self) -> int:
-        """Milliseconds since 1970."""
-        return time.time_ns() // 1_000_000
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a batch without records, a time below 0 or no time to stop."""
+        if self.batch_records_max < 1 or not self.stop_deadline_s > 0:
+            raise ValueError("`batch_records_max` must be at least 1 and `stop_deadline_s` above 0")
+        start = self.start if isinstance(self.start, int) else 0
+        if min(self.poll_timeout_ms, self.flush_timeout_ms, start) < 0:
+            raise ValueError("`start`, `poll_timeout_ms` and `flush_timeout_ms` must not be below 0")
 
 
 @dataclass(slots=True)
@@ -146,7 +142,7 @@ class Engine:
         self.until_end = until_end
         self.accounts: Accounts = {}
         self.summary = Summary(accounts=self.accounts)
-        self._ends: Mapping[Partition, int] = {}
+        self._ends: Mapping[Partition, int] | None = None
         self._identity: dict[str, str] = {}
         self._lineage: list[dict[str, object]] = []
         self._stopping = False
@@ -190,7 +186,7 @@ class Engine:
                 self._process(records)  # 2. to 5.
             if self._is_snapshot_due():
                 self._try_snapshot()  # 6. and 7.
-            if not batches and self._is_finished():
+            if self._is_finished():
                 break
         self.snapshot()
         self.summary.seconds = self.clock.monotonic_s() - began_s
@@ -358,71 +354,43 @@ class Engine:
     def _recover(self, begin_from: Snapshot | None) -> None:
         """Newest whole snapshot, then the log it belongs to, then the positions in it."""
         self._identity = dict(self.source.identity())
-        snapshot = self.store.newest()
-        if snapshot is not None and begin_from is not None:
-            raise SettingsError(
-                "There are snapshots in the directory already, so nothing can be begun from another one.",
-                "Leave `--from` out to go on, or set another `snapshots.directory`.",
-            )
+        snapshot = starting_point(self.store.newest(), begin_from, self.settings.start)
         if snapshot is not None:
-            self._restore(snapshot)
-            self._check_identity(snapshot)
+            check_statistics(snapshot, self._statistics())
+            self.classifier.restore(snapshot.values, snapshot.sections)
             self._lineage = list(snapshot.lineage)
-            self._note_reading(snapshot)
+        if snapshot is not None and snapshot is begin_from:
+            self._note({"event": "begun from a snapshot", "digest": snapshot.digest["all"]})
+        elif snapshot is not None:
+            check_identity(snapshot, self._identity)
             self.accounts.update(snapshot.accounts)
-        elif begin_from is not None:
-            self._restore(begin_from)
-            self._lineage = [
-                *begin_from.lineage,
-                {"event": "begun from a snapshot", "digest": begin_from.digest["all"]},
-            ]
-        elif self.settings.start is None:
-            raise SettingsError(
-                "`engine.start` is not set, and there is no snapshot to resume from.",
-                'Set it to "earliest", "latest" or a time in milliseconds since 1970.',
-            )
+        if snapshot is not None:
+            changes = differences(snapshot.reading, self.classifier.reading())
+            if changes:
+                self._note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
         next_offsets = {partition: account.next_offset for partition, account in self.accounts.items()}
-        opened = self.source.open(next_offsets, self.settings.start or "earliest")
+        opened = self.source.open(
+            next_offsets, "earliest" if self.settings.start is None else self.settings.start
+        )
         for partition, offset in opened.items():
             if partition not in self.accounts:
                 self.accounts[partition] = Account(offset, offset)
                 self._changed = True
-        self._ends = self.source.end_offsets() or {}
+        self._ends = self.source.end_offsets()
         self._schedule_snapshot()
         _log.info("ready at %s", self._positions())
 
-    def _restore(self, snapshot: Snapshot) -> None:
-        changes = differences(snapshot.statistics, self._statistics())
-        if changes:
-            raise SnapshotError(
-                f"Snapshot {snapshot.sequence} was made with other settings: {'; '.join(changes)}.",
-                "Its counts mean something else. Restore the settings, or begin in another directory.",
-            )
-        self.classifier.restore(snapshot.values, snapshot.sections)
-
-    def _check_identity(self, snapshot: Snapshot) -> None:
-        for name, then in snapshot.source.items():
-            now = self._identity.get(name, then)
-            if now != then:
-                raise PositionError(
-                    f"The {name} is {now}; snapshot {snapshot.sequence} belongs to {then}, "
-                    "so its offsets mean nothing here.",
-                    "Point `[source]` at the log it came from, or begin in another directory with `--from`.",
-                )
-
-    def _note_reading(self, snapshot: Snapshot) -> None:
-        changes = differences(snapshot.reading, self.classifier.reading())
-        if changes:
-            self._changed = True
-            self._lineage.append({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
-            _log.info("the state is read in a new way: %s", "; ".join(changes))
+    def _note(self, event: dict[str, object]) -> None:
+        self._lineage.append(event)
+        self._changed = True
+        _log.info("noted in the lineage: %s", event)
 
     def _is_finished(self) -> bool:
         if self.source.finished():
             return True
-        if not self.until_end:
+        if not self.until_end or self._ends is None:
             return False
-        return all(account.next_offset >= self._ends.get(p, 0) for p, account in self.accounts.items())
+        return all(self.accounts[partition].next_offset >= end for partition, end in self._ends.items())
 
     def _note_lag(self) -> None:
         ends = self.source.end_offsets() or {}

@@ -67,7 +67,8 @@ class Prequential:
                 continue
             self.n += 1
             if label not in self._known:
-                self._known.add(label)
+                if label in index:  # not one that the model refused as one class too many
+                    self._known.add(label)
                 self.new_class += 1
                 continue
             self.correct += prediction == label
@@ -114,7 +115,7 @@ def evaluate(classifier: Classifier, batches: Iterable[Batch]) -> Iterator[tuple
 
 def predictions(scores: Scores) -> list[Label | None]:
     """The likeliest class of each row; of equals the smallest."""
-    order = sorted(range(len(scores.classes)), key=lambda c: str(scores.classes[c]))
+    order = sorted(range(len(scores.classes)), key=scores.classes.__getitem__)
     found: list[Label | None] = []
     for n, row in zip(scores.n_classes.tolist(), scores.posterior.tolist(), strict=True):
         candidates = [c for c in order if c < n]

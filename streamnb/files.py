@@ -648,3 +648,10 @@ def _end_torn_line(fd: int, name: str) -> None:
         file.seek(-1, os.SEEK_END)
         if file.read(1) != b"\n":
             _write_all(fd, b"\n")
+
+
+def silence_stdout() -> None:
+    """Let what is still buffered for a reader that has gone away go nowhere."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)

@@ -12,7 +12,7 @@ message would weigh.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -384,18 +384,3 @@ class CalibratedHead:
         self.eta, self.eta_squares = noise[:, 0].tolist()
         self.length.restore(length)
         self.unknown_share.restore(unknown_share)
-
-
-def named_weights(
-    weights: Sequence[float], text_views: Sequence[str], others: Sequence[str]
-) -> Mapping[str, float]:
-    """The head's weights by name, for people.
-
-    Examples
-    --------
-    >>> list(named_weights([0.7, 0.0, 0.0, 0.0, 0.3, 0.3], ["words"], []))
-    ['words', 'words, squared', 'words, rare', 'words, rare squared', 'length', 'unknown share']
-    """
-    twins = ("", ", squared", ", rare", ", rare squared")
-    names = [view + twin for view in text_views for twin in twins]
-    return dict(zip([*names, "length", "unknown share", *others], weights, strict=True))

@@ -8,6 +8,7 @@ never become one class by accident.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,6 +22,10 @@ from streamnb.record import RecordBatch
 ID_MAX = 1 << 53  # integers past it are not the same number to every reader of JSON
 NUMBER_MAX = 1e100
 WEIGHT_MAX = 1e9
+ID_CHARACTERS_MAX = 1024
+LABEL_CHARACTERS_MAX = 256  # every later score names every class: one long label would make all of them long
+
+_UTF_16 = re.compile(rb"(?:[\t-~]\x00){2}|(?:\x00[\t-~]){2}")
 
 Id = str | int
 
@@ -49,6 +54,11 @@ class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     number: tuple[str, ...] = ()
     flag: tuple[str, ...] = ()
     bytes_max: int = 1_048_576
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a limit below 1."""
+        if self.bytes_max < 1:
+            raise ValueError("`bytes_max` must be at least 1")
 
 
 @dataclass(slots=True)
@@ -164,10 +174,12 @@ class Decoder:
 
     def _id(self, message: dict[str, object]) -> Id | None:
         value = self._at(message, self.fields.id)
+        if isinstance(value, int | float) and abs(value) > ID_MAX:
+            raise RecordError("number_range", f"The id {value} is past 2^53; write it as a string.")
         if isinstance(value, bool | float | list | dict) or value == "":
             raise RecordError("schema", f"The id `{self.fields.id}` must be a string or an integer.")
-        if isinstance(value, int) and abs(value) > ID_MAX:
-            raise RecordError("number_range", f"The id {value} is past 2^53; write it as a string.")
+        if isinstance(value, str) and len(value) > ID_CHARACTERS_MAX:
+            raise RecordError("schema", f"The id has {len(value)} characters, more than {ID_CHARACTERS_MAX}.")
         return value if isinstance(value, str | int) else None
 
     def _label(self, message: dict[str, object]) -> str | None:
@@ -182,6 +194,10 @@ class Decoder:
             raise RecordError("label", f"The label {text} is no string, and `[labels]` does not map it.")
         if not label:
             raise RecordError("label", "The label is empty; leave it out where there is none.")
+        if len(label) > LABEL_CHARACTERS_MAX:
+            raise RecordError(
+                "label", f"The label has {len(label)} characters, more than {LABEL_CHARACTERS_MAX}."
+            )
         return label
 
     def _weight(self, message: dict[str, object]) -> float:
@@ -198,6 +214,8 @@ class Decoder:
 
 def _refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
     what = error.msg
+    if _UTF_16.match(value):
+        return RecordError("encoding", "The record looks like UTF-16, not UTF-8.")
     if value[:1] == b"\x00" and len(value) > 5:
         schema = int.from_bytes(value[1:5], "big")
         return RecordError(
@@ -205,7 +223,7 @@ def _refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
             f"The record is framed for schema {schema} of a schema registry, not plain JSON.",
         )
     try:
-        value.decode()
+        text = value.decode()
     except UnicodeDecodeError as fault:
         return RecordError("encoding", f"Byte {fault.start} is not UTF-8.")
     if "BOM" in what:
@@ -214,6 +232,8 @@ def _refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
         return RecordError("lone_surrogate", f"A string holds half of a surrogate pair: {what}.")
     if "depth" in what or "ecursion" in what:
         return RecordError("too_deep", "The JSON is nested past 1,024.")
+    if text.startswith(("NaN", "Infinity"), error.pos):
+        return RecordError("number_range", "NaN and Infinity are no JSON numbers.")
     if "infinity" in what:
         return RecordError("number_range", f"A number is too large: {what}.")
     return RecordError("json_syntax", f"Not one JSON document: {what}.")

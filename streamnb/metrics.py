@@ -23,6 +23,11 @@ class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     port: int = 0
     host: str = "127.0.0.1"
 
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for what is no port."""
+        if not 0 <= self.port <= 65_535:
+            raise ValueError("`port` must be from 0 to 65535")
+
 
 class Metrics:
     """Counters of one engine, in a registry of their own.

@@ -115,7 +115,7 @@ class NaiveBayes(State):
             else:
                 rows.append_unscored(self.learned, int(flags))
             if label is not None:
-                self._learn(reading, label, weights[i] if weights else 1.0, active, evidence)
+                self._learn(reading, label, 1.0 if weights is None else weights[i], active, evidence)
         return rows.scores(tuple(self.classes))
 
     def _score(
@@ -269,7 +269,7 @@ class NaiveBayes(State):
         return self._explanation(reading, active, evidence, a, b)
 
     def _first_two(self, u: Sequence[float], active: Sequence[int]) -> tuple[int, int]:
-        first, second = sorted(range(len(active)), key=lambda i: (-u[i], str(self.classes[active[i]])))[:2]
+        first, second = sorted(range(len(active)), key=lambda i: (-u[i], self.classes[active[i]]))[:2]
         return first, second
 
     def _explanation(

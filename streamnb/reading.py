@@ -88,8 +88,18 @@ def _text(
         if not isinstance(value, str):
             raise ValueError(f"field `{field}` must hold text, not {type(value).__name__}")
         characters[field] = len(value)
-        parts.append(value)
+        parts.append(_whole(value, field))
     return tokenizer.read("\n".join(parts))
+
+
+def _whole(text: str, field: str) -> str:
+    """`text`, unless it holds half of a surrogate pair: once counted, no snapshot could be written."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"field `{field}` holds half of a surrogate pair") from error
+    return text
 
 
 def _value(fields: Mapping[str, Sequence[object]], field: str, i: int) -> object:
@@ -103,7 +113,7 @@ def term_counts(value: object, field: str) -> dict[str, float]:
     Raises
     ------
     ValueError
-        A count is not a number from 0 to 1e9.
+        A count is not a number from 0 to 1e9, or a term holds half of a surrogate pair.
     """
     if value is None:
         return {}
@@ -112,13 +122,13 @@ def term_counts(value: object, field: str) -> dict[str, float]:
     counts = {}
     for term, count in value.items():
         try:
-            m = float(count)
+            m = math.nan if isinstance(count, str | bytes) else float(count)
         except (TypeError, ValueError):
             m = math.nan
         if not 0 <= m <= TERM_COUNT_MAX:
             raise ValueError(f"the count of {term!r} must be a number from 0 to 1e9, not {count!r}")
         if m:
-            counts[term if isinstance(term, str) else str(term)] = m
+            counts[_whole(str(term), field)] = m
     return counts
 
 
@@ -128,13 +138,18 @@ def category_counts(value: object, field: str) -> dict[str, float]:
     Raises
     ------
     ValueError
-        The value is not a string, a number or a truth value.
+        The value is not a string, a number or a truth value, or JSON cannot hold it.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return {}
     if not isinstance(value, str | int | float | bool):
         raise ValueError(f"field `{field}` must hold a category, not {type(value).__name__}")
-    return {orjson.dumps(value).decode(): 1.0}
+    if isinstance(value, float) and math.isinf(value):
+        raise ValueError(f"field `{field}` must hold a finite number, not {value!r}")
+    try:
+        return {orjson.dumps(value).decode(): 1.0}
+    except orjson.JSONEncodeError as error:
+        raise ValueError(f"field `{field}` holds {value!r}: {error}") from error
 
 
 def number(value: object, field: str) -> float:

@@ -37,6 +37,11 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     explanation: int = 0
     state: bool = False
 
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a negative number of tokens."""
+        if self.explanation < 0:
+            raise ValueError("`explanation` must not be below 0")
+
 
 def encode(
     scores: Scores,

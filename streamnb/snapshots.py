@@ -154,4 +154,4 @@ def _name(sequence: int) -> str:
 
 def _number(name: str) -> int:
     digits = name.removeprefix("snapshot-").removesuffix(SUFFIX)
-    return int(digits) if name == f"snapshot-{digits}{SUFFIX}" and digits.isdigit() else -1
+    return int(digits) if digits.isdecimal() and name == _name(int(digits)) else -1

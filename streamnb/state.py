@@ -6,7 +6,7 @@ The state says nothing of how it is used; `NaiveBayes` scores from it and learns
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 import numpy as np
@@ -77,6 +77,7 @@ class State:
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
             self.head = CalibratedHead(len(self.text_views), len(self.other_views))
+        self.checked_labels(Batch({}, self.declared))
         for label in classes:
             self.class_index(label)
 
@@ -123,15 +124,15 @@ class State:
         return label in self._index or len(self.classes) < self.classes_max
 
     def checked_labels(self, batch: Batch) -> tuple[list[Label | None], Sequence[float] | None]:
-        """A batch's labels and weights.
+        """A batch's labels, numpy's scalars as Python's own, and weights.
 
         Raises
         ------
         ValueError
-            A label is not a string, integer or truth value, or not of the type of the model's others; a
-            weight is not above 0 and at most 1e9.
+            A label is not a string, integer or truth value that JSON can hold, or not of the type of the
+            model's others; a weight is not above 0 and at most 1e9, or there are more or fewer of them.
         """
-        labels = list(batch.labels)
+        labels: list[Label | None] = [_plain(label) for label in batch.labels]
         kind: type[Label] | None = type(self.classes[0]) if self.classes else None
         for label in labels:
             if label is None:
@@ -141,9 +142,17 @@ class State:
             kind = type(label) if kind is None else kind
             if type(label) is not kind:
                 raise ValueError(f"labels are {kind.__name__} in this model; {label!r} is not")
+            if label not in self._index:
+                try:
+                    orjson.dumps(label)
+                except orjson.JSONEncodeError as error:
+                    raise ValueError(f"{label!r} cannot be a label: {error}") from error
         weights = batch.weights
-        for weight in weights if weights is not None else ():
-            if not 0 < weight <= WEIGHT_MAX:
+        if weights is not None and len(weights) != len(labels):
+            raise ValueError(f"{len(weights)} weights were given for {len(labels)} messages")
+        given: Sequence[object] = () if weights is None else weights
+        for weight in given:
+            if not isinstance(weight, int | float) or not 0 < weight <= WEIGHT_MAX:
                 raise ValueError(f"a message's weight must be above 0 and at most 1e9, not {weight!r}")
         return labels, weights
 
@@ -169,8 +178,8 @@ class State:
         if not isinstance(classes, list) or not isinstance(learned, int) or learned < 0:
             raise SnapshotError("The state lacks its classes or its number of messages.", HINT)
         for label in classes:
-            if not isinstance(label, str | bool | int):
-                raise SnapshotError(f"{label!r} cannot be a class.", HINT)
+            if not isinstance(label, str | bool | int) or type(label) is not type(classes[0]):
+                raise SnapshotError(f"{label!r} cannot be a class beside {classes[0]!r}.", HINT)
             self.class_index(label)
         n_classes = len(self.classes)
         if self.classes[: len(classes)] != classes:
@@ -183,6 +192,8 @@ class State:
         self.counts.restore(sections, n_classes)
         if self.moments:
             array = floats(sections, "moments", (3 * len(self.moments), n_classes))
+            if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
+                raise SnapshotError("The moments hold a weight or a sum of squares below 0.", HINT)
             for i, moments in enumerate(self.moments.values()):
                 moments.restore(array[3 * i : 3 * i + 3])
         if self.head is not None:
@@ -237,3 +248,7 @@ class State:
             "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in self.views},
             "prior": msgspec.to_builtins(self.prior),
         }
+
+
+def _plain(label: object) -> Label | None:
+    return cast("Label | None", label.item() if isinstance(label, np.generic) else label)

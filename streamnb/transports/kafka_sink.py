@@ -120,15 +120,17 @@ class KafkaSink:
         try:
             for value, key, names in zip(values, keys, headers, strict=True):
                 if len(in_flight) >= self._in_flight_max:
-                    self._wait_for_oldest(self._delivery_timeout_ms / 1000)
+                    self._wait_for_oldest(time.monotonic(), 2 * self._delivery_timeout_ms)
                 content = _Nothing.NOTHING if value is None else value
                 future = send(self._topic, content, key, list(names), target)
                 future.add_errback(failed)
                 in_flight.append((future, target))
         except KafkaError as error:
             self._fail(target, error)
+        except DeliveryError as error:
+            self._failure = error  # what follows in these columns was never sent
         while in_flight and in_flight[0][0].is_done:
-            self._wait_for_oldest(0)
+            self._wait_for_oldest(0, 0)
         self._raise_failure()
 
     def flush(self, timeout_ms: int) -> None:
@@ -139,9 +141,9 @@ class KafkaSink:
         DeliveryError
             Something was not acknowledged since the sink was opened, or is not yet after `timeout_ms`.
         """
-        deadline = time.monotonic() + timeout_ms / 1000
+        since_s = time.monotonic()
         while self._in_flight and self._failure is None:
-            self._wait_for_oldest(max(deadline - time.monotonic(), 0))
+            self._wait_for_oldest(since_s, timeout_ms)
         self._raise_failure()
 
     def close(self) -> None:
@@ -154,14 +156,15 @@ class KafkaSink:
         self._in_flight.clear()
         producer.close(CLOSE_TIMEOUT_S)
 
-    def _wait_for_oldest(self, timeout_s: float) -> None:
+    def _wait_for_oldest(self, since_s: float, timeout_ms: int) -> None:
+        """Take the oldest record out of flight, unless it is still there `timeout_ms` after `since_s`."""
         future, target = self._in_flight[0]
         try:
-            future.get(timeout_s)
+            future.get(max(since_s + timeout_ms / 1000 - time.monotonic(), 0))
         except KafkaError as error:
             if not future.is_done:
                 waiting = f"{len(self._in_flight)} records for topic {self._topic}"
-                what = f"{waiting} were not acknowledged within {timeout_s * 1000:.0f} ms more."
+                what = f"{waiting} were not acknowledged within {timeout_ms} ms."
                 raise DeliveryError(what, "Check that the brokers run; nothing was snapshotted.") from None
             self._fail(target, error)
         self._in_flight.popleft()

@@ -32,9 +32,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.kafka)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_runtest_logfinish() -> None:
+    """Collect, unreported, the sockets that kafka-python leaves open where a broker refuses it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
     """Say last, where it is seen, that nothing was tested against a real broker, and why."""
+    yield
     for reason in _skipped:
         terminalreporter.write_line(f"No test ran against a real Kafka broker: {reason}", yellow=True)
 
@@ -50,15 +58,6 @@ def start_or_skip(broker: Broker) -> Broker:
             _skipped.append(str(error))
         pytest.skip(str(error))
     return broker
-
-
-@pytest.fixture(autouse=True)
-def _sockets_left_behind() -> Iterator[None]:
-    """Collect here, unreported, the sockets that kafka-python leaves to the garbage collector."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
+from kafka.errors import NodeNotReadyError, TopicAuthorizationFailedError
 
 from deploy.kafka.broker import Broker
 from streamnb.errors import DeliveryError, PositionError, SettingsError, TransportError
@@ -467,6 +468,21 @@ def test_the_dangerous_defaults_are_overridden(
     assert {name: producer.config[name] for name in held} == held
 
 
+def test_passing_errors_are_borne_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker's passing errors are retried until the budget is spent, then the brokers are named."""
+    reader = KafkaSource(["t"], {"bootstrap_servers": ["a:1", "b:2"]})
+    passing = NodeNotReadyError("node 1")
+    assert reader._poll_failure(passing) is None
+    assert reader._poll_failure(passing) is None
+    monkeypatch.setattr("streamnb.transports.kafka.RETRY_BUDGET_S", 0.0)
+    with pytest.raises(
+        TransportError, match=r"Reading from a:1, b:2 has failed for .*NodeNotReadyError: node 1"
+    ):
+        raise reader._poll_failure(passing) or AssertionError
+    with pytest.raises(TransportError, match="TopicAuthorizationFailedError"):
+        raise reader._poll_failure(TopicAuthorizationFailedError("t")) or AssertionError
+
+
 def test_a_mistyped_setting_is_refused_with_the_nearest_name() -> None:
     """kafka-python's own names, one letter off; and no broker at all."""
     with pytest.raises(SettingsError, match="Did you mean `bootstrap_servers`"):
@@ -504,7 +520,9 @@ def test_a_broker_that_does_not_answer_is_an_error_after_a_bounded_time(
     assert caplog.records, "the client logged nothing, so nothing was checked"
     for text in (str(caught.value), repr(caught.value), repr(reader), caplog.text):
         assert "canary-secret" not in text
-    del caught  # its traceback would keep the refused sockets past the end of this test
+    # What they hold on to keeps the refused sockets past the end of this test.
+    del caught
+    caplog.clear()
 
 
 def test_the_identity_tells_a_topic_made_again_from_the_first(
@@ -555,7 +573,7 @@ def test_a_killed_broker_costs_nothing_once_it_is_back(
     own_broker.kill()
     publish(writer, 0, numbered(100, "during"))
     began = time.monotonic()
-    with pytest.raises(DeliveryError, match=r"100 records .* not acknowledged"):
+    with pytest.raises(DeliveryError, match=r"100 records .* not acknowledged within 700 ms"):
         writer.flush(700)
     assert reader.poll(100, 500) == []
     assert time.monotonic() - began < 3

@@ -1,0 +1,6 @@
+"""``python -m streamnb``."""
+
+from streamnb.cli import main
+
+if __name__ == "__main__":
+    main()

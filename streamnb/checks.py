@@ -1,0 +1,83 @@
+"""What `streamnb check` tries, one thing after another, each without a lasting effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from streamnb import assembly
+from streamnb.config import KafkaInput, KafkaOutput, LinesInput, Settings, client
+from streamnb.errors import TransportError
+from streamnb.recovery import check_statistics, starting_point
+from streamnb.snapshots import SnapshotDirectory
+
+Attempt = Callable[[], str]
+
+
+def checks(settings: Settings) -> Iterator[tuple[str, Attempt]]:
+    """Names and attempts; an attempt returns what it found or raises a `StreamnbError`."""
+    yield "model", lambda: _model(settings)
+    yield "rooms", lambda: _rooms(settings)
+    yield "snapshots", lambda: _snapshots(settings)
+    for table, room in (
+        ("source", settings.source),
+        ("sink", settings.sink),
+        ("dead_letters.sink", settings.dead_letters.sink),
+    ):
+        if isinstance(room, KafkaInput | KafkaOutput):
+            yield table, lambda room=room: _topics(settings, room)  # type: ignore[misc]
+        elif isinstance(room, LinesInput):
+            yield table, lambda room=room: _file(room)  # type: ignore[misc]
+
+
+def _model(settings: Settings) -> str:
+    model = assembly.model(settings)
+    assembly.decoder(settings)
+    return f"{', '.join(view.name for view in model.views)} under the {model.head_kind} head"
+
+
+def _rooms(settings: Settings) -> str:
+    assembly.check_rooms(settings)
+    return "source, sink and dead letters are set and apart"
+
+
+def _snapshots(settings: Settings) -> str:
+    store = SnapshotDirectory(Path(settings.snapshots.directory), settings.snapshots.keep)
+    try:
+        newest = store.newest()
+    finally:
+        store.close()
+    starting_point(newest, None, settings.engine.start)
+    if newest is None:
+        return f"{settings.snapshots.directory} is empty: a first start, from {settings.engine.start}"
+    statistics = {
+        "message": assembly.decoder(settings).statistics(),
+        "model": assembly.model(settings).statistics(),
+    }
+    check_statistics(newest, statistics)
+    return f"{settings.snapshots.directory} resumes from number {newest.sequence}"
+
+
+def _topics(settings: Settings, room: KafkaInput | KafkaOutput) -> str:
+    from streamnb.transports.kafka import describe_topics
+
+    wanted = room.topics if isinstance(room, KafkaInput) else (room.topic,)
+    found = describe_topics(client(settings, room), wanted)
+    missing = [topic for topic in wanted if topic not in found]
+    if missing:
+        raise TransportError(
+            f"There is no topic `{missing[0]}`.", "Create it; topics are never made by accident here."
+        )
+    return ", ".join(f"{topic} ({partitions} partitions)" for topic, partitions in found.items())
+
+
+def _file(room: LinesInput) -> str:
+    from streamnb.transports.jsonl import JsonlSource
+
+    source = JsonlSource(room.path, room.line_bytes_max)
+    try:
+        if room.path != "-":
+            source.open({}, "earliest")
+    finally:
+        source.close()
+    return f"{room.path} can be read"

@@ -1,0 +1,61 @@
+"""How an engine is asked to stop.
+
+SIGTERM and SIGINT let the batch in hand finish: snapshot, close, exit 0. A second signal, or the deadline,
+ends the process at once. That does no harm: the last snapshot is whole, and what came after it is read
+again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+from streamnb.errors import DeadlineError
+
+
+class StopOnSignals:
+    """A block in which signals stop an engine.
+
+    Parameters
+    ----------
+    stop : callable
+        Asks for the stop; called once, from the signal handler.
+    deadline_s : float
+        How long the stop may take.
+    """
+
+    def __init__(self, stop: Callable[[], None], deadline_s: float) -> None:
+        self._stop = stop
+        self._deadline_s = deadline_s
+        self._signals = 0
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> None:
+        numbers = (signal.SIGTERM, signal.SIGINT)
+        self._before = {number: signal.signal(number, self._handle) for number in numbers}
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        self._signals += 1
+        if self._signals > 1:
+            os._exit(128 + number)
+        self._stop()
+        self._timer = threading.Timer(self._deadline_s, self._late)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _late(self) -> None:
+        error = DeadlineError(
+            f"The engine did not stop within {self._deadline_s:g} s; the last snapshot stays in force.",
+            "Raise `engine.stop_deadline_s`, or look at what the broker or the disk is waiting for.",
+        )
+        os.write(2, f"streamnb: {error}\n".encode())
+        os._exit(error.exit_code)

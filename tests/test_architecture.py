@@ -1,0 +1,172 @@
+"""The direction of knowledge: each room imports from the rooms below it, and no room is left out."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "streamnb"
+
+# From the bottom to the top. A room may import from rooms of lower lines; rooms of one line do not know each
+# other. This is the data's path: record -> message -> tokens -> counts -> evidence -> posterior -> score.
+LAYERS = (
+    ("__init__",),
+    ("errors",),
+    ("files", "record", "columns", "mailbox"),
+    ("tokens", "clock", "digest", "sections", "stopping"),
+    ("smoothing", "offsets", "container", "message", "metrics"),
+    ("counts", "moments", "scores", "score", "snapshot"),
+    ("event_models.multinomial", "event_models.gaussian"),
+    ("event_models",),
+    ("view", "head"),
+    ("reading", "explanation"),
+    ("state",),
+    ("naive_bayes", "protocols"),
+    ("classifiers", "dead_letters", "recovery", "snapshots", "evaluation"),
+    ("engine",),
+    ("transports",),
+    ("transports.kafka_client", "transports.kafka_records", "transports.embedded"),
+    ("transports.kafka_sink",),
+    ("transports.memory", "transports.jsonl", "transports.kafka"),
+    ("history",),
+    ("config",),
+    ("assembly",),
+    ("checks", "demo"),
+    ("cli",),
+    ("__main__",),
+)
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+
+MATHEMATICS = {
+    "tokens",
+    "smoothing",
+    "counts",
+    "moments",
+    "event_models",
+    "event_models.multinomial",
+    "event_models.gaussian",
+    "view",
+    "head",
+    "reading",
+    "scores",
+    "explanation",
+    "state",
+    "naive_bayes",
+    "classifiers",
+}
+STREAM = {
+    "record",
+    "message",
+    "score",
+    "offsets",
+    "snapshot",
+    "snapshots",
+    "protocols",
+    "engine",
+    "dead_letters",
+}
+
+
+def room_of(path: Path) -> str:
+    """``streamnb/transports/jsonl.py`` is the room ``transports.jsonl``."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def imports_of(path: Path) -> set[str]:
+    """The rooms a file imports, those inside functions included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import hides where it goes"
+            names = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            room = name.removeprefix("streamnb.")
+            if name == "streamnb":
+                found.add("__init__")
+            elif name.startswith("streamnb.") and room in LEVEL:
+                found.add(room)
+    return found
+
+
+FILES = {room_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def test_every_room_has_its_place() -> None:
+    """A new file must say where it stands."""
+    assert set(LEVEL) == set(FILES)
+
+
+@pytest.mark.parametrize("room", sorted(FILES))
+def test_a_room_knows_only_the_rooms_below_it(room: str) -> None:
+    """The import law."""
+    above = {other for other in imports_of(FILES[room]) - {room} if LEVEL[other] >= LEVEL[room]}
+
+    assert above <= {"__init__"} if room.startswith("__") else not above
+
+
+@pytest.mark.parametrize("room", sorted(MATHEMATICS & set(FILES)))
+def test_the_mathematics_does_not_know_that_there_is_a_stream(room: str) -> None:
+    """No record, offset or engine below a model."""
+    assert not imports_of(FILES[room]) & STREAM
+
+
+@pytest.mark.parametrize(
+    "room", ["engine", "dead_letters", "snapshots", "protocols", "evaluation", "metrics"]
+)
+def test_the_engine_knows_neither_mathematics_nor_world(room: str) -> None:
+    """No model class, no transport, no configuration."""
+    worlds = {other for other in FILES if other.startswith("transports")}
+
+    assert not imports_of(FILES[room]) & (MATHEMATICS | worlds | {"config", "assembly", "cli"})
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "transports").glob("*.py")), ids=lambda path: path.stem)
+def test_a_transport_knows_no_other_world(path: Path) -> None:
+    """The parts of the Kafka transport know each other; nothing else does."""
+    allowed = {"kafka_client", "kafka_records", "kafka_sink"} if path.stem.startswith("kafka") else set()
+    others = {room.removeprefix("transports.") for room in imports_of(path) if room.startswith("transports.")}
+
+    assert others - {path.stem} <= allowed
+
+
+def test_only_one_room_opens_files() -> None:
+    """Everything else goes through `files`, so that one room can be made to fail."""
+    openers = set()
+    for room, path in FILES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+                name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+                is_method = isinstance(node.func, ast.Attribute) and not (
+                    isinstance(node.func.value, ast.Name) and node.func.value.id in {"os", "io", "gzip"}
+                )
+                opens = name == "open" and not is_method
+                if opens or name in {"read_text", "write_text", "read_bytes", "write_bytes"}:
+                    receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+                    if not (isinstance(receiver, ast.Name) and receiver.id == "files"):
+                        openers.add(room)
+
+    assert openers <= {"files"}
+
+
+@pytest.mark.parametrize("word", ["pickle", "eval(", "exec(", "yaml", "marshal", "shelve", "allow_pickle"])
+def test_nothing_that_is_loaded_can_run(word: str) -> None:
+    """No load path may execute what it reads."""
+    assert [room for room, path in FILES.items() if word in path.read_text()] == []
+
+
+def test_rooms_are_small() -> None:
+    """The median file has at most 200 lines; a file over 400 says at its top why."""
+    lengths = {room: len(path.read_text().splitlines()) for room, path in FILES.items()}
+    ordered = sorted(lengths.values())
+    long = [room for room, n in lengths.items() if n > 400 and "long because" not in FILES[room].read_text()]
+
+    assert ordered[len(ordered) // 2] <= 200
+    assert long == []
