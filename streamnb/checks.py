@@ -1,4 +1,4 @@
-"""What `streamnb check` tries, one thing after another, each without a lasting effect."""
+"""What `streamnb check` tries, one thing after another; only topics it is asked to make stay."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from streamnb.snapshots import SnapshotDirectory
 Attempt = Callable[[], str]
 
 
-def checks(settings: Settings) -> Iterator[tuple[str, Attempt]]:
-    """Names and attempts; an attempt returns what it found or raises a `StreamnbError`."""
+def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]:
+    """Names and attempts; an attempt returns what it found or raises a `StreamnbError`.
+
+    Parameters
+    ----------
+    settings : Settings
+    create : int
+        With how many partitions to make a topic that is missing; 0 to make none.
+    """
     yield "model", lambda: _model(settings)
     yield "rooms", lambda: _rooms(settings)
     yield "snapshots", lambda: _snapshots(settings)
@@ -25,7 +32,7 @@ def checks(settings: Settings) -> Iterator[tuple[str, Attempt]]:
         ("dead_letters.sink", settings.dead_letters.sink),
     ):
         if isinstance(room, KafkaInput | KafkaOutput):
-            yield table, lambda room=room: _topics(settings, room)  # type: ignore[misc]
+            yield table, lambda room=room: _topics(settings, room, create)  # type: ignore[misc]
         elif isinstance(room, LinesInput):
             yield table, lambda room=room: _file(room)  # type: ignore[misc]
 
@@ -58,16 +65,17 @@ def _snapshots(settings: Settings) -> str:
     return f"{settings.snapshots.directory} resumes from number {newest.sequence}"
 
 
-def _topics(settings: Settings, room: KafkaInput | KafkaOutput) -> str:
-    from streamnb.transports.kafka import describe_topics
+def _topics(settings: Settings, room: KafkaInput | KafkaOutput, create: int) -> str:
+    from streamnb.transports.kafka import create_topics, describe_topics
 
     wanted = room.topics if isinstance(room, KafkaInput) else (room.topic,)
     found = describe_topics(client(settings, room), wanted)
     missing = [topic for topic in wanted if topic not in found]
+    if missing and create:
+        create_topics(client(settings, room), dict.fromkeys(missing, create))
+        return f"made {', '.join(missing)} ({create} partitions)"
     if missing:
-        raise TransportError(
-            f"There is no topic `{missing[0]}`.", "Create it; topics are never made by accident here."
-        )
+        raise TransportError(f"There is no topic `{missing[0]}`.", "`--create PARTITIONS` makes it.")
     return ", ".join(f"{topic} ({partitions} partitions)" for topic, partitions in found.items())
 
 

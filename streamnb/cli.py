@@ -72,6 +72,7 @@ def run(
     until_end: Annotated[
         bool, typer.Option("--until-end", help="Stop at the ends that the partitions have now.")
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log the Kafka client's warnings too.")] = False,
 ) -> None:
     """Run the engine: records in, scores out, until SIGTERM or Ctrl-C (the batch in hand is finished)."""
     from streamnb import assembly, snapshots
@@ -82,7 +83,7 @@ def run(
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    logging.getLogger("kafka").setLevel(logging.ERROR)
+    logging.getLogger("kafka").setLevel(logging.WARNING if verbose else logging.CRITICAL)
     settings = load(config, changes or ())
     begin = snapshots.read(begin_from) if begin_from is not None else None
     metrics = Metrics()
@@ -113,8 +114,14 @@ def demo(
     dataset: Annotated[
         str | None, typer.Option(help="sms or trec07: river's data sets, where there is a network.")
     ] = None,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="Only print the messages, as JSON lines for the other commands.")
+    ] = False,
 ) -> None:
     """Run the engine on a broker of its own, over a generated mailbox: live scores, no set-up."""
+    if lines:
+        _print_mail(seed, messages)
+        return
     from streamnb.demo import Demo
     from streamnb.stopping import StopOnSignals
 
@@ -290,14 +297,21 @@ def produce(
 
 
 @app.command()
-def check(config: ConfigArgument, changes: SetOption = None) -> None:
+def check(
+    config: ConfigArgument,
+    changes: SetOption = None,
+    create: Annotated[
+        int,
+        typer.Option(metavar="PARTITIONS", help="Make the topics that are missing, with so many partitions."),
+    ] = 0,
+) -> None:
     """Try settings, model, snapshot directory, broker and topics: ready, or why not."""
     from streamnb.checks import checks
     from streamnb.config import load
 
     settings = load(config, changes or ())
     failure: StreamnbError | None = None
-    for name, attempt in checks(settings):
+    for name, attempt in checks(settings, create):
         try:
             print(f"ok    {name}: {attempt()}")
         except StreamnbError as error:
@@ -351,6 +365,13 @@ def snapshot_verify(snapshot: SnapshotArgument) -> None:
             "Use another snapshot; this state is not the one that was written.",
         )
     print(f"{snapshot}: whole; digest {digest['all']}")
+
+
+def _print_mail(seed: int, n: int | None) -> None:
+    from streamnb.demo import message_of, stream
+
+    for mail in stream(None, seed, n):
+        sys.stdout.buffer.write(orjson.dumps(message_of(mail)) + b"\n")
 
 
 def _watched(steps: Iterable[T], what: str) -> Iterator[T]:

@@ -73,7 +73,7 @@ class Demo:
         if rate is None:
             rate = TERMINAL_RATE if self.console.is_terminal and not quiet else 0.0
         self.rate = rate
-        self._stream = _stream(dataset, seed, messages)
+        self._stream = stream(dataset, seed, messages)
         self._sent: dict[str, Mail] = {}
         self._produced = self._scored = self._judged = self._correct = 0
         self._loss = 0.0
@@ -171,8 +171,7 @@ class Demo:
                     break
                 self._produced += 1
                 self._sent[str(mail["id"])] = mail
-                message = {name: mail[name] for name in ("id", "text", "label") if mail[name] is not None}
-                values: list[bytes | None] = [orjson.dumps(message)]
+                values: list[bytes | None] = [orjson.dumps(message_of(mail))]
                 if self._produced % NONSENSE_EVERY == 0:
                     values.append(b"this is not a message")
                 sink.publish(0, values, [None] * len(values), [()] * len(values))
@@ -239,7 +238,14 @@ def _line(mail: Mail, posterior: Mapping[str, float], prediction: object, unknow
     return line
 
 
-def _stream(dataset: str | None, seed: int, n: int | None) -> Iterator[Mail]:
+def message_of(mail: Mail) -> dict[str, str]:
+    """What of a mail goes into the topic."""
+    parts = {name: mail[name] for name in ("id", "text", "label")}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def stream(dataset: str | None, seed: int, n: int | None) -> Iterator[Mail]:
+    """The demo's mail: generated, or of a data set of river's; n messages, or without end."""
     if dataset is None:
         return mailbox(seed=seed, n=n, neurips_at=500 if n is None else n // 2)
     return islice(_of_river(dataset), n)

@@ -369,9 +369,8 @@ class Engine:
             if changes:
                 self._note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
         next_offsets = {partition: account.next_offset for partition, account in self.accounts.items()}
-        opened = self.source.open(
-            next_offsets, "earliest" if self.settings.start is None else self.settings.start
-        )
+        start = "earliest" if self.settings.start is None else self.settings.start
+        opened = self.source.open(next_offsets, start)
         for partition, offset in opened.items():
             if partition not in self.accounts:
                 self.accounts[partition] = Account(offset, offset)

@@ -126,11 +126,12 @@ class NaiveBayes(State):
         for count in self.class_counts:
             weight += count
         log_joint: list[float] = []
-        if active and (evidence is None or self.raw):
-            log_joint = self.log_joint(reading, active)
-            if max(log_joint) == -math.inf:  # maximum likelihood's 0/0: the words say nothing
+        raw: list[float] = []
+        if evidence is None or self.raw:
+            log_joint = self.log_joint(reading, active) if active else []
+            if max(log_joint, default=0.0) == -math.inf:  # maximum likelihood's 0/0: the words say nothing
                 log_joint = self.log_prior(active)
-        raw = never_labelled(softmax(log_joint), active, n_classes, weight)
+            raw = never_labelled(softmax(log_joint), active, n_classes, weight)
         posterior, over_active = raw, log_joint
         if evidence is not None:
             posterior = never_labelled(evidence.opinion.posterior, active, n_classes, weight)

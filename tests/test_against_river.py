@@ -86,7 +86,7 @@ def _stream() -> list[tuple[str, str]]:
     ]
 
 
-def _pipeline(model: object) -> Any:
+def _pipeline(model: object) -> Any:  # noqa: ANN401 - a pipeline of texts, which its types do not know
     return compose.Pipeline(("bag", feature_extraction.BagOfWords(lowercase=True)), ("nb", model))
 
 

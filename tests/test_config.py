@@ -540,7 +540,7 @@ def test_a_snapshot_of_other_rules_is_refused() -> None:
     _, _, snapshot = learned({})
     snapshot.statistics = msgspec.json.decode(msgspec.json.encode(snapshot.statistics))
     cast("Tables", snapshot.statistics["model"])["unicode"] = "1.0.0"
-    with pytest.raises(SnapshotError, match=r"other rules than this installation's: model\.unicode"):
+    with pytest.raises(SnapshotError, match=r"other settings: model\.unicode"):
         assembly.restored(snapshot)
 
 

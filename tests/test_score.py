@@ -1,0 +1,264 @@
+"""What is published is what the shipped schema says, for every option and in every corner of a model."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib.resources import files
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from streamnb.columns import Batch, Label
+from streamnb.event_models import Multinomial
+from streamnb.message import Decoder, MessageFields
+from streamnb.naive_bayes import NaiveBayes
+from streamnb.record import Partition, RecordBatch
+from streamnb.score import encode, named
+from streamnb.smoothing import Laplace, LearnedPrior, NoSmoothing
+from streamnb.tokens import Number, Tokenizer, WordPairs, Words
+from streamnb.view import View
+
+SOURCE = Partition("mail", 3)
+WORDS = View("words", Words())
+LIKELIHOOD = View("words", Words(), Multinomial(NoSmoothing(), weight="counts", unknown="smooth"))
+AMOUNT = View("amount", Number("amount"))
+
+Fields = dict[str, Any]
+
+
+def schema(name: str) -> dict[str, Any]:
+    """A schema as it is shipped inside the package."""
+    loaded: dict[str, Any] = orjson.loads(
+        (files("streamnb") / "schemas" / f"{name}.schema.json").read_bytes()
+    )
+    return loaded
+
+
+SCORE = Draft202012Validator(schema("score"))
+MESSAGE = Draft202012Validator(schema("message"))
+
+
+def refuse(constant: str) -> None:
+    """NaN and Infinity, which Python reads and JSON does not have."""
+    raise AssertionError(constant)
+
+
+def published(model: NaiveBayes, fields: Fields, label: str | None = None, **also: Any) -> Fields:  # noqa: ANN401
+    """The score of one message, held to the schema."""
+    scores = model.step(Batch({name: [value] for name, value in fields.items()}, [label]))
+    whole: Fields = {"message_id": None, "model": "test", "partition": SOURCE, "offset": 7} | also
+    data = encode(scores, 0, **whole)
+    assert b"\n" not in data
+    score: Fields = json.loads(data, parse_constant=refuse)
+    SCORE.validate(score)
+    return score
+
+
+def taught(**settings_of_model: Any) -> NaiveBayes:  # noqa: ANN401
+    """A model that has learned three messages of two classes."""
+    model = NaiveBayes(**settings_of_model)
+    for text, amount, label in (
+        ("win money", 1.0, "spam"),
+        ("lunch at noon", 3.0, "ham"),
+        ("win", 2.0, "spam"),
+    ):
+        model.learn_one({"text": text, "amount": amount}, label)
+    return model
+
+
+def test_the_schemas_are_schemas() -> None:
+    """Of JSON Schema 2020-12, each field described."""
+    for validator in (SCORE, MESSAGE):
+        assert validator.schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+        Draft202012Validator.check_schema(validator.schema)
+        for name, field in validator.schema["properties"].items():
+            assert field["description"], name
+
+
+def test_a_plain_score_holds_what_is_always_there() -> None:
+    """And nothing else."""
+    score = published(taught(), {"text": "win a prize"})
+    assert score.keys() == set(SCORE.schema["required"])
+    assert score["id"] == "mail-3-7"
+    assert score["source"] == {"topic": "mail", "partition": 3, "offset": 7}
+    assert score["model"] == "test"
+    assert score["prediction"] == "spam"
+    assert (score["known_tokens"], score["unknown_tokens"], score["learned"]) == (1, 2, 3)
+    assert sum(score["posterior"].values()) == pytest.approx(1.0, abs=1e-15)
+    for label, p in score["posterior"].items():
+        assert score["log_odds"][label] == pytest.approx(math.log(p / (1 - p)), abs=1e-9)
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("explain", [0, 1, 99])
+@pytest.mark.parametrize("state", [None, {}, {"mail-0": 9, "mail-3": 7}])
+@pytest.mark.parametrize("message_id", [None, "m-1", 7, -7, 2**53])
+@pytest.mark.parametrize(
+    "model",
+    [
+        {},
+        {"head": "product"},
+        {"views": [LIKELIHOOD], "head": "product"},
+        {"views": [WORDS, View("pairs", WordPairs()), AMOUNT]},
+        {"views": [AMOUNT]},
+    ],
+    ids=["calibrated", "product", "likelihood", "mixed", "number"],
+)
+def test_every_option_is_in_the_schema(
+    model: Fields, raw: bool, explain: int, state: dict[str, int] | None, message_id: str | int | None
+) -> None:
+    """Each field is there when it was asked for, and only then."""
+    learned = taught(raw=raw, explain=explain, **model)
+    score = published(
+        learned, {"text": "win a lunch neurips", "amount": 2.5}, message_id=message_id, state=state
+    )
+    asked = {"raw_posterior": raw, "explanation": explain > 0, "state": state is not None}
+    assert score.keys() - set(SCORE.schema["required"]) == {
+        name for name, is_asked in asked.items() if is_asked
+    }
+    assert score["id"] == ("mail-3-7" if message_id is None else message_id)
+    assert score.get("state") == state
+    if raw:
+        assert sum(score["raw_posterior"].values()) == pytest.approx(1.0, abs=1e-12)
+    if explain:
+        assert len(score["explanation"]["tokens"]) <= explain
+
+
+@pytest.mark.parametrize("head", ["calibrated", "product"])
+def test_a_published_explanation_adds_up(head: str) -> None:
+    """Start, tokens, other tokens and the others are the difference, to 1e-9, whatever is listed."""
+    for explain in (1, 2, 99):
+        why = published(taught(head=head, explain=explain), {"text": "win at noon"})["explanation"]
+        parts = [part for _, _, part in why["tokens"]]
+        total = why["start"] + sum(parts) + why["other_tokens"] + sum(why["others"].values())
+        assert total == pytest.approx(why["difference"], abs=1e-9)
+        assert {why["for"], why["against"]} == {"spam", "ham"}
+
+
+def test_a_model_that_knows_nothing_says_nothing() -> None:
+    """No class, no prediction."""
+    score = published(NaiveBayes(raw=True, explain=3), {"text": "a"})
+    assert (score["prediction"], score["posterior"], score["log_odds"]) == (None, {}, {})
+
+
+def test_the_log_odds_of_an_only_class_are_null() -> None:
+    """Infinite: JSON has no word for it."""
+    model = NaiveBayes()
+    model.learn_one({"text": "a"}, "ham")
+    score = published(model, {"text": "a"})
+    assert score["posterior"] == {"ham": 1.0}
+    assert score["log_odds"] == {"ham": None}
+
+
+def test_a_declared_class_is_there_before_it_was_labelled() -> None:
+    """With what it has before anything was learned, and afterwards."""
+    model = NaiveBayes(classes=("ham", "spam"))
+    assert published(model, {"text": "a"})["posterior"].keys() == {"ham", "spam"}
+    model.learn_one({"text": "a"}, "ham")
+    assert published(model, {"text": "a"})["posterior"].keys() == {"ham", "spam"}
+
+
+def test_maximum_likelihoods_infinities_are_null() -> None:
+    """Words that one class never held, and words that no class held."""
+    model = taught(views=[LIKELIHOOD], head="product", explain=9, prior=LearnedPrior())
+    one_sided = published(model, {"text": "win money"})
+    assert one_sided["posterior"] == {"spam": 1.0, "ham": 0.0}
+    assert one_sided["log_odds"] == {"spam": None, "ham": None}
+    assert one_sided["explanation"]["difference"] is None
+    assert published(model, {"text": "neurips"})["posterior"] == {"spam": 2 / 3, "ham": 1 / 3}
+    assert published(model, {"text": "win lunch"})["posterior"] == {"spam": 2 / 3, "ham": 1 / 3}
+
+
+def test_flags_say_what_was_odd() -> None:
+    """In words; both where both hold is impossible, none where nothing is odd."""
+    model = taught(tokenizer=Tokenizer(token_length_max=8))
+    assert published(model, {"text": " "})["flags"] == ["empty"]
+    assert published(model, {"text": "x" * 9})["flags"] == ["truncated"]
+    assert "flags" not in published(model, {"text": "x" * 8})
+
+
+def test_of_equal_posteriors_the_first_in_the_alphabet_is_predicted() -> None:
+    """Whichever class was met first."""
+    model = NaiveBayes(classes=("spam", "ham"))
+    assert published(model, {"text": "a"})["prediction"] == "ham"
+
+
+def test_numbers_by_class_are_null_where_json_has_none() -> None:
+    """NaN as well."""
+    classes: tuple[Label, ...] = ("a", True, 3)
+    assert named(classes, [1.5, math.inf, math.nan]) == {"a": 1.5, "True": None, "3": None}
+
+
+TEXTS = st.lists(st.sampled_from(["win", "money", "lunch", "", "😀", "\0", "x" * 70]), max_size=5).map(
+    " ".join
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    messages=st.lists(
+        st.tuples(
+            TEXTS, st.one_of(st.none(), st.floats(-1e100, 1e100)), st.sampled_from([None, "a", "b", 'ü\n"\0'])
+        ),
+        max_size=12,
+    ),
+    views=st.sampled_from([(WORDS,), (LIKELIHOOD,), (WORDS, AMOUNT), (AMOUNT,)]),
+    weight=st.sampled_from([1.0, 5e-324, 1e9, 0.1]),
+)
+def test_no_stream_gives_a_score_outside_the_schema(
+    messages: list[tuple[str, float | None, str | None]], views: tuple[View, ...], weight: float
+) -> None:
+    """Any numbers, weights, labels and orders; never NaN, and posteriors that sum to 1."""
+    head = "product" if LIKELIHOOD in views or WORDS not in views else None
+    model = NaiveBayes(views, head=head, raw=True, explain=2)  # type: ignore[arg-type]
+    for text, amount, label in messages:
+        score = published(model, {"text": text, "amount": amount}, state={"mail-3": 7})
+        for posterior in (score["posterior"], score["raw_posterior"]):
+            assert not posterior or sum(posterior.values()) == pytest.approx(1.0, abs=1e-9)
+        model.learn_one({"text": text, "amount": amount}, label, weight)
+
+
+# ---- the other side: messages
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"text": "hello"},
+        {"text": ""},
+        {"id": "m-1", "text": "hello", "label": "spam"},
+        {"id": 7, "text": "hello", "label": None},
+        {"id": None, "text": "hello", "label": True, "more": [1, {}]},
+        {"id": 2**53, "text": "hello", "label": 1.5},
+        {"text": 7},
+        {"text": None},
+        {"label": "spam"},
+        {"text": "hello", "label": ""},
+        {"text": "hello", "label": []},
+        {"text": "hello", "label": "x" * 257},
+        {"text": "hello", "id": ""},
+        {"text": "hello", "id": 1.5},
+        {"text": "hello", "id": True},
+        {"text": "hello", "id": 2**53 + 1},
+        {"text": "hello", "id": "x" * 1025},
+        [],
+        "hello",
+        None,
+    ],
+)
+def test_the_schema_of_messages_says_what_is_a_message(value: object) -> None:
+    """The decoder takes what the schema allows, and refuses what it forbids."""
+    batch = RecordBatch(SOURCE, [0], [orjson.dumps(value)], [None], [-1], [()], 1)
+    decoder = Decoder(MessageFields(), {"true": "spam", "1.5": "spam"})
+    assert MESSAGE.is_valid(value) == (decoder.decode(batch).rows == [0])
+
+
+def test_a_pseudo_count_does_not_change_the_form() -> None:
+    """A view of another smoothing is published alike."""
+    view = View("words", Words(), Multinomial(Laplace(1.0), weight="boolean", unknown="smooth"))
+    assert published(taught(views=[view]), {"text": "win"})["prediction"] == "spam"
