@@ -265,34 +265,12 @@ def produce(
 ) -> None:
     """Send lines into a Kafka topic, line n to partition n modulo how many there are."""
     from streamnb.config import client, load
-    from streamnb.history import LINE_BYTES_MAX
-    from streamnb.transports.jsonl import JsonlSource
-    from streamnb.transports.kafka import KafkaSink, create_topics, describe_topics
+    from streamnb.produce import produce as send
 
     if (config is None) == (servers is None):
         raise SettingsError("Which broker?", "Give either --config or --bootstrap-servers.")
     brokers = client(load(config, changes or ())) if config is not None else {"bootstrap_servers": servers}
-    if create and topic not in describe_topics(brokers, [topic]):
-        create_topics(brokers, {topic: create})
-    sink, source = KafkaSink(topic, brokers), JsonlSource(file, LINE_BYTES_MAX)
-    sent = 0
-    try:
-        partitions = describe_topics(brokers, [topic])[topic]
-        source.open({}, "earliest")
-        while not source.finished():
-            for records in source.poll(2000, 200):
-                for number in range(partitions):
-                    values = [
-                        value
-                        for offset, value in zip(records.offsets, records.values, strict=True)
-                        if offset % partitions == number
-                    ]
-                    sink.publish(number, values, [None] * len(values), [()] * len(values))
-                    sent += len(values)
-        sink.flush(60_000)
-    finally:
-        source.close()
-        sink.close()
+    sent, partitions = send(file, topic, brokers, create)
     print(f"{sent} records to {topic}, {partitions} partition{'s' if partitions > 1 else ''}")
 
 

@@ -135,8 +135,9 @@ def decode(data: bytes) -> Contents:
     sections = _sections(view, header_end, n_sections, head_end, size - _FOOTER.size)
     try:
         header = orjson.loads(view[_PROLOGUE.size : header_end])
-    except orjson.JSONDecodeError as error:
-        raise _torn("its header is not JSON") from error
+        orjson.dumps(header)  # reads deeper nesting than it writes, and a header is written again
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
+        raise _torn("its header is not JSON, or nested too deeply") from error
     if not isinstance(header, dict):
         raise _torn("its header is not an object")
     return Contents(header, sections)

@@ -15,7 +15,7 @@ import msgspec
 
 from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
-from streamnb.errors import RecordError, StorageError
+from streamnb.errors import RecordError, StorageError, TransportError
 from streamnb.message import Decoder, Messages
 from streamnb.metrics import Metrics
 from streamnb.offsets import Account, Accounts
@@ -249,20 +249,16 @@ class Engine:
         account = self.accounts[records.partition]
         unreadable = sum(span.next_offset - span.first_offset for span in records.unreadable)
         tombstones = sum(error.reason == "tombstone" for _, error in messages.refused)
-        outcome = {
-            "scored": published,
-            "learned_only": len(records) - len(messages.refused) - published,
-            "dead_lettered": len(messages.refused) - tombstones,
-            "tombstones": tombstones,
-            "unreadable": unreadable,
-            "gaps": records.next_offset - account.next_offset - len(records) - unreadable,
-        }
-        account.next_offset = records.next_offset
+        outcome = account.advance(
+            records.next_offset,
+            read=len(records),
+            scored=published,
+            dead_lettered=len(messages.refused) - tombstones,
+            tombstones=tombstones,
+            unreadable=unreadable,
+        )
         for name, n in outcome.items():
-            setattr(account, name, getattr(account, name) + n)
             self.metrics.records.labels(name).inc(n)
-        assert outcome["gaps"] >= 0, f"{records.partition} went back to {records.next_offset}"
-        assert account.balance() == 0, account
         for _, error in messages.refused:
             self.metrics.dead_letters.labels(error.reason).inc()
         put_aside = len(messages.refused) + unreadable
@@ -392,7 +388,11 @@ class Engine:
         return all(self.accounts[partition].next_offset >= end for partition, end in self._ends.items())
 
     def _note_lag(self) -> None:
-        ends = self.source.end_offsets() or {}
+        try:
+            ends = self.source.end_offsets() or {}
+        except TransportError as error:  # a figure for people; the stream itself will say if it is cut off
+            _log.warning("the lag is not known: %s", error)
+            return
         for partition, account in self.accounts.items():
             self.metrics.stand(partition, account.next_offset, ends.get(partition))
 

@@ -116,8 +116,10 @@ class Decoder:
         }
 
     def statistics(self) -> dict[str, object]:
-        """The settings that the statistics depend on."""
-        return {"fields": msgspec.to_builtins(self.fields), "labels": self.labels}
+        """The settings that the statistics depend on: not the limit, nor what a message is called."""
+        fields = msgspec.to_builtins(self.fields)
+        del fields["bytes_max"], fields["id"]
+        return {"fields": fields, "labels": self.labels}
 
     def decode(self, records: RecordBatch) -> Messages:
         """Decode a batch; never raises for what a record holds."""

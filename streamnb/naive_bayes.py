@@ -11,12 +11,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from streamnb.columns import Batch, Flag, Label, Scores, likeliest
+from streamnb.columns import Batch, Flag, Label, ScoreRows, Scores, likeliest
 from streamnb.event_models.multinomial import TokenOdds, against_rest
 from streamnb.explanation import Explanation, calibrated_parts, difference, ordered, product_part
 from streamnb.head import Opinion, centred_and_clipped, log_odds, never_labelled, softmax
 from streamnb.reading import Features, Reading, read
-from streamnb.scores import ScoreRows
 from streamnb.state import State
 from streamnb.tokens import Terms
 

@@ -41,6 +41,47 @@ class Account(msgspec.Struct):
     unreadable: int = 0
     gaps: int = 0
 
+    def advance(
+        self,
+        next_offset: int,
+        *,
+        read: int,
+        scored: int,
+        dead_lettered: int = 0,
+        tombstones: int = 0,
+        unreadable: int = 0,
+    ) -> dict[str, int]:
+        """Account for a batch: what of it is not named was learned only, or is a gap.
+
+        Parameters
+        ----------
+        next_offset : int
+            The offset after the batch.
+        read : int
+            Records in it.
+        scored, dead_lettered, tombstones, unreadable : int
+            What became of them; unreadable offsets are not among the records.
+
+        Returns
+        -------
+        dict of str to int
+            The batch's part of each outcome.
+        """
+        outcome = {
+            "scored": scored,
+            "learned_only": read - scored - dead_lettered - tombstones,
+            "dead_lettered": dead_lettered,
+            "tombstones": tombstones,
+            "unreadable": unreadable,
+            "gaps": next_offset - self.next_offset - read - unreadable,
+        }
+        assert min(outcome.values()) >= 0, f"{outcome} up to {next_offset}"
+        self.next_offset = next_offset
+        for name, n in outcome.items():
+            setattr(self, name, getattr(self, name) + n)
+        assert self.balance() == 0, self
+        return outcome
+
     def balance(self) -> int:
         """Offsets passed minus offsets accounted for: 0, or something was lost or counted twice."""
         accounted = self.scored + self.learned_only + self.dead_lettered

@@ -1,0 +1,142 @@
+"""What `throughput.py` measures over Kafka: the engine and two bare loops, on one broker."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import orjson
+
+from deploy.kafka.broker import Broker, BrokerError
+from streamnb.config import DeadLetterSettings, KafkaInput, KafkaOutput
+from tests.bench.loops import assembled, base_settings, timed
+
+PARTITIONS = 3
+
+
+class KafkaLoops:
+    """The engine and the bare loops over one broker, on topics of their own that are deleted at the end.
+
+    Parameters
+    ----------
+    address : str
+    lines : sequence of bytes
+        Produced into the input topic, spread over its partitions.
+    score : dict
+        What a bare loop publishes for each.
+    """
+
+    def __init__(self, address: str, lines: Sequence[bytes], score: dict[str, object]) -> None:
+        from streamnb.transports.kafka import KafkaSink, create_topics
+
+        self.client: dict[str, object] = {"bootstrap_servers": address}
+        self.n = len(lines)
+        self.score = score
+        self.size = base_settings().engine.batch_records_max
+        name = f"streamnb-bench-{uuid.uuid4().hex[:8]}"
+        self.mail, self.scores, self.dead = (f"{name}-{kind}" for kind in ("mail", "scores", "dead"))
+        create_topics(self.client, dict.fromkeys((self.mail, self.scores, self.dead), PARTITIONS))
+        sink = KafkaSink(self.mail, self.client)
+        for partition in range(PARTITIONS):
+            values = lines[partition::PARTITIONS]
+            sink.publish(partition, values, [None] * len(values), [()] * len(values))
+        sink.flush(60_000)
+        sink.close()
+
+    def close(self) -> None:
+        """Delete the topics."""
+        from kafka.admin import KafkaAdminClient
+
+        admin = KafkaAdminClient(**self.client)
+        admin.delete_topics([self.mail, self.scores, self.dead])
+        admin.close()
+
+    def engine(self, folder: Path) -> float:
+        """The engine from topic to topic."""
+        settings = msgspec.structs.replace(
+            base_settings(),
+            kafka=self.client,
+            source=KafkaInput((self.mail,)),
+            sink=KafkaOutput(self.scores),
+            dead_letters=DeadLetterSettings(sink=KafkaOutput(self.dead)),
+        )
+        return timed(assembled(settings, folder), self.n)
+
+    def bare(self, _folder: Path) -> float:
+        """Consume, decode, encode, produce with streamnb's source and sink."""
+        from streamnb.transports.kafka import KafkaSink, KafkaSource
+
+        source, sink = KafkaSource([self.mail], self.client), KafkaSink(self.scores, self.client)
+        try:
+            source.open({}, "earliest")
+            began, left = time.perf_counter(), self.n
+            while left:
+                for records in source.poll(self.size, 200):
+                    values: list[bytes | None] = []
+                    for value in records.values:
+                        assert value is not None
+                        self.score["id"] = orjson.loads(value).get("id")
+                        values.append(orjson.dumps(self.score))
+                    sink.publish(records.partition.number, values, records.keys, [()] * len(values))
+                    left -= len(values)
+            sink.flush(60_000)
+            return self.n / (time.perf_counter() - began)
+        finally:
+            source.close()
+            sink.close()
+
+    def raw(self, _folder: Path) -> float:
+        """Do the same with kafka-python and nothing around it."""
+        from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+        from streamnb.transports.kafka_sink import BATCH_BYTES, LINGER_MS
+
+        consumer = KafkaConsumer(
+            **self.client, enable_auto_commit=False, isolation_level="read_committed", metrics_enabled=False
+        )
+        producer = KafkaProducer(
+            **self.client, acks="all", linger_ms=LINGER_MS, batch_size=BATCH_BYTES, metrics_enabled=False
+        )
+        try:
+            partitions = [TopicPartition(self.mail, number) for number in range(PARTITIONS)]
+            consumer.assign(partitions)
+            consumer.seek_to_beginning(*partitions)
+            consumer.end_offsets(partitions)
+            began, left = time.perf_counter(), self.n
+            while left:
+                for partition, records in consumer.poll(timeout_ms=200, max_records=self.size).items():
+                    for record in records:
+                        self.score["id"] = orjson.loads(record.value).get("id")
+                        producer.send(self.scores, orjson.dumps(self.score), partition=partition.partition)
+                    left -= len(records)
+            producer.flush()
+            return self.n / (time.perf_counter() - began)
+        finally:
+            consumer.close()
+            producer.close()
+
+
+@contextmanager
+def broker(given: str | None) -> Iterator[str | None]:
+    """The address of a broker: the one given, or a real one of our own; ``None`` where there can be none."""
+    if given is not None:
+        yield given
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        own = Broker(Path(folder))
+        try:
+            own.start()
+        except BrokerError as error:
+            print(f"The Kafka rows are left out. {error}", file=sys.stderr)
+            yield None
+            return
+        try:
+            yield own.address
+        finally:
+            own.stop()
