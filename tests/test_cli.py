@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -216,3 +217,18 @@ def test_a_reader_that_has_had_enough_is_no_error(mail: Path, snapshot: Path) ->
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == b""
+
+
+def test_the_demo_goes_on_until_ctrl_c_and_then_says_what_it_did() -> None:
+    """Live scores until then."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamnb", "demo", "--rate", "100"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    shown = [process.stdout.readline() for _ in range(50)]
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=30)
+
+    assert process.returncode == 0
+    assert sum(" new " in line for line in shown) > 40
+    assert "digest" in rest
