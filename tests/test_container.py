@@ -230,8 +230,52 @@ def repaired(data: bytearray) -> bytes:
         end += -end % 4096
         if end <= len(data):
             struct.pack_into("<I", data, at + 72, crc32c(bytes(data[offset:end])))
+    return sealed(data, size)
+
+
+def sealed(data: bytearray, size: int) -> bytes:
+    """A file with its size and its header's checksum, if the header fits."""
+    n_sections, header_size = struct.unpack_from("<IQ", data, 12)
+    head_size = PROLOGUE + header_size + ENTRY * n_sections
+    head_end = head_size + -head_size % 4096
+    struct.pack_into("<Q", data, 24, size)
     struct.pack_into("<QI", data, len(data) - 16, size, crc32c(bytes(data[:head_end])))
     return bytes(data)
+
+
+def test_padding_holds_nothing(small: bytes) -> None:
+    """Bytes that no reader looks at, under good checksums: two files of one content would differ."""
+    for at in (4095, 8191):
+        data = bytearray(small)
+        data[at] = 1
+        assert refused(repaired(data))
+
+
+def test_a_name_stands_once() -> None:
+    """Which of the two counts would be each reader's choice."""
+    data = bytearray(file_of({}, {"a": np.zeros(3), "b": np.ones(3)}))
+    assert not refused(repaired(data))
+    data[data.index(b"b" + bytes(31))] = ord("a")
+    assert refused(repaired(data))
+
+
+def test_sections_lie_end_to_end(small: bytes) -> None:
+    """None over another, none beyond the table."""
+    spare = bytearray(small[:-24] + bytes(4096) + small[-24:])
+    assert refused(sealed(spare, len(spare)))
+    both = bytearray(file_of({}, {"a": np.zeros(512), "b": np.zeros(512)}))
+    del both[8192:12288]
+    table_b = PROLOGUE + 2 + ENTRY
+    struct.pack_into("<QI", both, table_b + 64, 4096, 0)  # b over a, which leaves nothing to be checked
+    assert refused(sealed(both, len(both)))
+
+
+@pytest.mark.parametrize("columns", [2**31, 2**62, 2**63, 2**64 - 1])
+def test_no_size_is_too_large_to_be_refused(columns: int) -> None:
+    """Nothing times as many columns as one likes is still nothing."""
+    data = bytearray(file_of({}, {"a": np.zeros((0, 3))}))
+    struct.pack_into("<Q", data, PROLOGUE + 2 + 56, columns)
+    assert refused(sealed(data, len(data)))
 
 
 FIELDS = (

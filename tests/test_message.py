@@ -220,6 +220,11 @@ def test_a_label_that_is_not_named_is_refused(label: bytes) -> None:
     assert refusal(b'{"text": "a", "meta": {"label": ' + label + b"}}", RICH).reason == "label"
 
 
+def test_a_list_is_no_label_even_if_it_is_named() -> None:
+    """What is named is the JSON of something single."""
+    assert refusal(b'{"text": "a", "label": []}', Decoder(MessageFields(), {"[]": "x"})).reason == "label"
+
+
 def test_a_mapping_to_nothing_is_refused() -> None:
     """An empty class would look like none."""
     assert refusal(b'{"text": "a", "label": true}', Decoder(MessageFields(), {"true": ""})).reason == "label"
