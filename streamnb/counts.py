@@ -185,6 +185,7 @@ class CountStore:
         SnapshotError
             The arrays are not a count store of these views and that many classes; nothing was changed.
         """
+        n_classes = n_classes if self.views else 0  # as `freeze` has it
         counts = floats(sections, "counts", (None, n_classes), minimum=0.0)
         totals = floats(sections, "totals", (len(self.views), n_classes), minimum=0.0)
         ends = section(sections, "token_ends", np.uint64)

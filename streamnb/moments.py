@@ -49,7 +49,8 @@ class Moments:
         step = x - self.mean[class_index]
         self.n[class_index] = n
         self.mean[class_index] += step * weight / n
-        self.squares[class_index] += weight * step * (x - self.mean[class_index])
+        # Rounding may carry the mean past x by its last bit: a sum of squares never falls for that.
+        self.squares[class_index] += max(0.0, weight * step * (x - self.mean[class_index]))
 
     def remove(self, x: float, class_index: int, weight: float = 1.0) -> None:
         """Take a number back.

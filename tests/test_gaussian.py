@@ -105,6 +105,18 @@ def test_numbers_all_equal_say_nothing() -> None:
     assert Gaussian().log_density(9.0, _moments([], []), [0, 1]) == [0.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    "spread", [1e-320, 1e-200, 1e-162, 5e-162, 1e-161, 3e-161, 1e-155, 1e-150, 1e-100, 1e90]
+)
+def test_a_spread_at_the_edge_of_floating_point_is_finite(spread: float) -> None:
+    """Its square may not exist as a number: then it says nothing, and never an exception or NaN."""
+    moments = _moments([0.0] * 100, [0.0, 2 * spread])
+    for x in (-spread, 0.0, spread, 1.0, 1e100):
+        z = Gaussian().log_density(x, moments, [0, 1])
+        assert not any(map(math.isnan, z))
+    assert all(map(math.isfinite, Gaussian().log_density(spread, moments, [0, 1])))
+
+
 def test_T35_a_class_without_the_number_has_the_pooled_density() -> None:
     """Neither favoured nor charged a constant: further out than all, it is the broadest."""
     moments = _moments([0.0, 1.0, 2.0], [9.0, 10.0, 11.0], [])

@@ -111,6 +111,23 @@ def test_removing_too_much_changes_nothing(numbers: Numbers, c: int) -> None:
     assert moments.digest("x", "ab").hex() == before
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.1, 0.3, 1 / 3, 1e-5, 1e9 + 0.1, 5e-324]), st.floats(1e-6, 1e9)),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_squares_never_fall_by_learning(numbers: list[tuple[float, float]]) -> None:
+    """Rounding may move the mean past a number, and does not make a spread below nothing of it."""
+    moments = Moments(n_classes=1)
+    before = 0.0
+    for x, weight in numbers:
+        moments.add(x, 0, weight=weight)
+        assert moments.squares[0] >= before
+        before = moments.squares[0]
+
+
 @given(NUMBERS, st.integers(1, 8))
 def test_a_weight_is_repetition(numbers: Numbers, weight: int) -> None:
     """A number of weight 3 is that number three times."""

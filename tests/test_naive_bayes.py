@@ -49,6 +49,7 @@ MODELS: dict[str, Make] = {
         [View("w", Words(), Multinomial(Dirichlet(5.0), "boolean"))], head="product", prior=UniformPrior()
     ),
     "sides alone": lambda: NaiveBayes(SIDES, prior=FixedPrior({"ham": 3.0, "spam": 1.0})),
+    "numbers alone": lambda: NaiveBayes(SIDES[1:]),
     "terms": lambda: NaiveBayes([View("terms", Terms("terms"))], classes=["ham"]),
 }
 models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -200,6 +200,8 @@ TEXTS = st.lists(st.sampled_from(["win", "money", "lunch", "", "😀", "\0", "x"
 
 
 @settings(max_examples=100, deadline=None)
+@example([("", 1.5, "a"), ("", 0.0, None)], (WORDS, AMOUNT), 5e-324)
+@example([("", 0.0, "a"), ("", 1e-160, "b"), ("", 1e100, None)] * 4, (AMOUNT,), 1e9)
 @given(
     messages=st.lists(
         st.tuples(

@@ -3,6 +3,7 @@
 # ruff: noqa: N802 - a trap is named by its number
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -180,6 +181,19 @@ def test_pages_agree_with_kinds(code_point: int) -> None:
 def test_a_page_is_256_kinds(page: int) -> None:
     """Also where scripts begin and end, surrogates stand and Unicode ends."""
     assert kind_page(page) == "".join(kind(256 * page + i) for i in range(256))
+
+
+def test_scripts_without_spaces_are_read_by_characters() -> None:
+    """Every Han ideograph and kana letter that Python's tables name, and nothing of another script."""
+    ideographs = ("CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH")
+    kana = ("HIRAGANA LETTER", "KATAKANA LETTER", "HALFWIDTH KATAKANA LETTER", "HENTAIGANA LETTER")
+    scripts = {"CJK", "HIRAGANA", "KATAKANA", "HALFWIDTH", "HENTAIGANA", "IDEOGRAPHIC", "KATAKANA-HIRAGANA"}
+    for code_point in range(0x2E00, 0x32000):
+        called = unicodedata.name(chr(code_point), "")
+        if kind(code_point) == "c":
+            assert called.split(" ")[0] in scripts, called
+        else:
+            assert not called.startswith((*ideographs, *kana)) or "MINNAN" in called, called
 
 
 # ---- limits

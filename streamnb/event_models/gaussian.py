@@ -9,6 +9,8 @@ import msgspec
 
 from streamnb.moments import Moments
 
+VARIANCE_MIN = 1e-300  # a spread below 1e-150 is rounding, and the logarithm of its square may not exist
+
 
 class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="gaussian"):
     """A normal per class, its variance steadied by pseudo-observations of the pooled variance.
@@ -54,7 +56,7 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
         class that has learned none the pooled density stands in.
         """
         n, pooled = moments.pooled()
-        if math.isnan(x) or n == 0 or pooled == 0:
+        if math.isnan(x) or n == 0 or pooled < VARIANCE_MIN:
             return [0.0] * len(active)
         pooled_mean = 0.0
         for c in active:
@@ -64,6 +66,6 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
         for c in active:
             n_c = moments.n[c]
             mean = moments.mean[c] if n_c else pooled_mean
-            variance = (moments.squares[c] + k * pooled) / (n_c + k)
+            variance = max((moments.squares[c] + k * pooled) / (n_c + k), VARIANCE_MIN)
             z.append(-0.5 * math.log(variance) - (x - mean) * (x - mean) / (2.0 * variance))
         return z
