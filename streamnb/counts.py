@@ -8,12 +8,27 @@ below 2^45, so the order in which messages were learned leaves no trace.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from streamnb.columns import Floats
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
 from streamnb.sections import HINT, Section, Sections, floats, section
+
+
+class Counted(Protocol):
+    """The counts of one view, as the event models read them, in either twin."""
+
+    @property
+    def rows(self) -> Mapping[str, Sequence[float]]:
+        """Token to count per class."""
+
+    @property
+    def totals(self) -> Sequence[float]:
+        """Per class, the sum of its counts."""
 
 
 class ViewCounts:
@@ -186,26 +201,72 @@ class CountStore:
             The arrays are not a count store of these views and that many classes; nothing was changed.
         """
         n_classes = n_classes if self.views else 0  # as `freeze` has it
-        counts = floats(sections, "counts", (None, n_classes), minimum=0.0)
-        totals = floats(sections, "totals", (len(self.views), n_classes), minimum=0.0)
-        ends = section(sections, "token_ends", np.uint64)
-        views = section(sections, "token_views", np.uint16)
-        blob = section(sections, "token_bytes", np.uint8).tobytes()
-        if not ends.shape == views.shape == (len(counts),):
-            raise SnapshotError("The sections of the count store are not of one length.", HINT)
-        bounds = [0, *(int(end) for end in ends)]
-        if bounds[-1] != len(blob) or bounds != sorted(bounds) or any(views >= len(self.views)):
-            raise SnapshotError("The tokens of the count store overlap or point outside.", HINT)
+        frozen = checked(sections, len(self.views), n_classes)
         restored = [ViewCounts(n_classes) for _ in self.views]
-        try:
-            for i, (view, row) in enumerate(zip(views.tolist(), counts.tolist(), strict=True)):
-                restored[view].rows[blob[bounds[i] : bounds[i + 1]].decode()] = row
-        except UnicodeDecodeError as error:
-            raise SnapshotError("A token of the count store is not UTF-8.", HINT) from error
-        if sum(len(view.rows) for view in restored) != len(ends) or not counts.any(axis=1).all():
-            raise SnapshotError("A token of the count store stands twice or counts nothing.", HINT)
-        for i, view_counts in enumerate(restored):
-            view_counts.totals = totals[i].tolist()
-            if not np.allclose(counts[views == i].sum(axis=0), totals[i], rtol=1e-9, atol=1e-9):
-                raise SnapshotError("The totals of the count store are not the sums of its rows.", HINT)
+        blob, start = frozen.blob.tobytes(), 0
+        for view, end, row in zip(
+            frozen.views.tolist(), frozen.ends.tolist(), frozen.counts.tolist(), strict=True
+        ):
+            token = blob[start:end].decode()
+            if token in restored[view].rows:
+                raise twice()
+            restored[view].rows[token] = row
+            start = end
+        for view_counts, totals in zip(restored, frozen.totals.tolist(), strict=True):
+            view_counts.totals = totals
         self.views = dict(zip(self.views, restored, strict=True))
+
+
+class Frozen(NamedTuple):
+    """The sections of a count store, checked; see `CountStore.freeze` for the shapes."""
+
+    blob: NDArray[np.uint8]
+    ends: NDArray[np.uint64]
+    views: NDArray[np.uint16]
+    counts: Floats
+    totals: Floats
+
+
+def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
+    """The sections of a count store: types, shapes, bounds, order, signs, sums and UTF-8.
+
+    That no token stands twice is for whoever puts them into a table to see, and to raise `twice`.
+
+    Raises
+    ------
+    SnapshotError
+        They are not of a store of that many views and classes.
+    """
+    counts = floats(sections, "counts", (None, n_classes), minimum=0.0)
+    totals = floats(sections, "totals", (n_views, n_classes), minimum=0.0)
+    ends = section(sections, "token_ends", np.uint64)
+    views = section(sections, "token_views", np.uint16)
+    blob = section(sections, "token_bytes", np.uint8)
+    if not ends.shape == views.shape == (len(counts),) or blob.ndim != 1:
+        raise SnapshotError("The sections of the count store are not of one length.", HINT)
+    last = int(ends[-1]) if len(ends) else 0
+    if last != len(blob) or bool((ends[1:] < ends[:-1]).any()) or bool((views >= n_views).any()):
+        raise SnapshotError("The tokens of the count store overlap or point outside.", HINT)
+    _check_text(blob, ends)
+    if not counts.any(axis=1).all():
+        raise SnapshotError("A token of the count store counts nothing.", HINT)
+    for view in range(n_views):
+        if not np.allclose(counts[views == view].sum(axis=0), totals[view], rtol=1e-9, atol=1e-9):
+            raise SnapshotError("The totals of the count store are not the sums of its rows.", HINT)
+    return Frozen(blob, ends, views, counts, totals)
+
+
+def _check_text(blob: NDArray[np.uint8], ends: NDArray[np.uint64]) -> None:
+    """UTF-8 as a whole, and no token that begins inside a character."""
+    try:
+        blob.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise SnapshotError("A token of the count store is not UTF-8.", HINT) from error
+    inside = ends[ends < len(blob)]
+    if bool(((blob[inside] & 0xC0) == 0x80).any()):
+        raise SnapshotError("A token of the count store is not UTF-8.", HINT)
+
+
+def twice() -> SnapshotError:
+    """What is wrong with a store in which a token has two rows."""
+    return SnapshotError("A token of the count store stands twice.", HINT)

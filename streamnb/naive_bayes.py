@@ -59,7 +59,10 @@ class NaiveBayes(State):
     raw : bool
         Whether scores carry the product posterior over the same counts beside their own.
     explain : int
-        How many tokens each score of `step` is explained by; 0 for no explanation.
+        How many tokens each score of `step` is explained by; 0 for no explanation. Explaining every score
+        is the plain driver's work.
+    compiled : bool, optional
+        Whether the compiled twins drive the model; by default where they were built and know its views.
 
     Raises
     ------
@@ -98,8 +101,10 @@ class NaiveBayes(State):
         ValueError
             A field, label or weight cannot be used; nothing of the batch was learned.
         """
-        readings = [read(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
         labels, weights = self.checked_labels(batch) if learn else ([None] * len(batch), None)
+        if self._driver is not None and not self.explain:
+            return self._driver.step(self, batch, labels, weights, score)
+        readings = [read(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
         rows = ScoreRows()
         for i, reading in enumerate(readings):
             label, flags = labels[i], reading.flags

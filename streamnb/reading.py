@@ -9,7 +9,7 @@ from typing import NamedTuple
 import orjson
 
 from streamnb.columns import Flag
-from streamnb.tokens import Category, Terms, Text, TextReader, Tokenizer
+from streamnb.tokens import Category, Terms, Text, Tokenizer
 from streamnb.view import View, fields_of, reads_text
 
 TERM_COUNT_MAX = 1e9
@@ -55,7 +55,7 @@ def read(
         if reads_text(reader):
             text = texts.get(reader.fields)
             if text is None:
-                text = texts[reader.fields] = _text(reader, tokenizer, fields, i, characters)
+                text = texts[reader.fields] = tokenizer.read(text_of(reader.fields, fields, i, characters))
             if text.truncated:
                 flags |= Flag.TRUNCATED
             features.append(view.multinomial.features(reader.read(text, tokenizer)))
@@ -73,15 +73,18 @@ def read(
     return Reading(features, math.log(1.0 + sum(characters.values())), flags)
 
 
-def _text(
-    reader: TextReader,
-    tokenizer: Tokenizer,
-    fields: Mapping[str, Sequence[object]],
-    i: int,
-    characters: dict[str, int],
-) -> Text:
+def text_of(
+    names: Sequence[str], fields: Mapping[str, Sequence[object]], i: int, characters: dict[str, int]
+) -> str:
+    """The named fields of message i as one text, a line each; their lengths are added to `characters`.
+
+    Raises
+    ------
+    ValueError
+        A field holds something else than text, or half of a surrogate pair.
+    """
     parts = []
-    for field in reader.fields:
+    for field in names:
         value = _value(fields, field, i)
         if value is None:
             value = ""
@@ -89,7 +92,7 @@ def _text(
             raise ValueError(f"field `{field}` must hold text, not {type(value).__name__}")
         characters[field] = len(value)
         parts.append(_whole(value, field))
-    return tokenizer.read("\n".join(parts))
+    return "\n".join(parts) if len(parts) > 1 else parts[0] if parts else ""
 
 
 def _whole(text: str, field: str) -> str:

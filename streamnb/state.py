@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import orjson
 
+from streamnb import _kernel
 from streamnb.columns import Batch, Label
 from streamnb.counts import CountStore
 from streamnb.digest import name
@@ -19,7 +20,7 @@ from streamnb.errors import SnapshotError
 from streamnb.head import CalibratedHead
 from streamnb.moments import Moments
 from streamnb.sections import HINT, Section, Sections, floats
-from streamnb.smoothing import Laplace, LearnedPrior, Prior
+from streamnb.smoothing import FixedPrior, Laplace, LearnedPrior, Prior
 from streamnb.tokens import UNICODE_VERSION, Number, Tokenizer, Words
 from streamnb.view import View, reads_text
 
@@ -56,6 +57,7 @@ class State:
         tokenizer: Tokenizer | None = None,
         raw: bool = False,
         explain: int = 0,
+        compiled: bool | None = None,
     ) -> None:
         self.views = tuple(views)
         self.text_views = [i for i, view in enumerate(self.views) if reads_text(view.reader)]
@@ -72,7 +74,9 @@ class State:
         self._index: dict[Label, int] = {}
         self.class_counts: list[float] = []
         self.learned = 0
-        self.counts = CountStore([v.name for v in self.views if not isinstance(v.reader, Number)])
+        self.compiled = self._is_compiled(compiled)
+        store = _kernel.CountStore if self.compiled else CountStore
+        self.counts = store([v.name for v in self.views if not isinstance(v.reader, Number)])
         self.moments = {v.name: Moments() for v in self.views if isinstance(v.reader, Number)}
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
@@ -80,6 +84,23 @@ class State:
         self.checked_labels(Batch({}, self.declared))
         for label in classes:
             self.class_index(label)
+        self._driver = _kernel.Driver(self) if self.compiled else None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_driver"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._driver = _kernel.Driver(self) if self.compiled else None
+
+    def _is_compiled(self, wanted: bool | None) -> bool:
+        """Whether the compiled twins drive this model: they know views of text and no fixed prior."""
+        suits = not self.other_views and not isinstance(self.prior, FixedPrior)
+        if wanted and not (suits and _kernel.compiled):
+            raise ValueError(
+                f"no compiled twin: {_kernel.reason or 'a view that is not text, or a fixed prior'}"
+            )
+        return _kernel.compiled and suits if wanted is None else wanted
 
     def _head_that_suits(self) -> HeadKind:
         return "calibrated" if self.text_views else "product"
@@ -105,15 +126,20 @@ class State:
         known = self._index.get(label)
         if known is not None:
             return known
-        self._index[label] = len(self.classes)
-        self.classes.append(label)
-        self.class_counts.append(0.0)
         self.counts.add_class()
-        for moments in self.moments.values():
-            moments.add_class()
-        if self.head is not None:
-            self.head.add_class()
+        self.adopt([*self.classes, label])
         return len(self.classes) - 1
+
+    def adopt(self, classes: Sequence[Label]) -> None:
+        """Take in classes for which the counts have made room; `classes` begins with those known."""
+        for label in classes[len(self.classes) :]:
+            self._index[label] = len(self.classes)
+            self.classes.append(label)
+            self.class_counts.append(0.0)
+            for moments in self.moments.values():
+                moments.add_class()
+            if self.head is not None:
+                self.head.add_class()
 
     def active(self) -> list[int]:
         """The classes labelled so far, which take part in every formula."""

@@ -23,6 +23,7 @@ LAYERS = (
     ("event_models",),
     ("view", "head"),
     ("reading", "explanation"),
+    ("_kernel",),
     ("state",),
     ("naive_bayes", "protocols"),
     ("classifiers", "dead_letters", "recovery", "snapshots", "evaluation"),

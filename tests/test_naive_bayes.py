@@ -551,12 +551,12 @@ def test_a_class_never_labelled_is_not_explained() -> None:
 @pytest.mark.parametrize("head", ["calibrated", "product"])
 def test_T17_log_odds_stay_finite_past_certainty(head: str) -> None:  # noqa: N802 - named by its number
     """100,000 copies of a token: p rounds to 1, the log odds go on, and rank."""
-    model = NaiveBayes([COUNTED] if head == "product" else [WORDS], head=head)  # type: ignore[arg-type]
+    tokenizer = Tokenizer(message_tokens_max=10**6)
+    views = [COUNTED] if head == "product" else [WORDS]
+    model = NaiveBayes(views, head=head, tokenizer=tokenizer)  # type: ignore[arg-type]
     for _ in range(20):
         model.learn_one({"text": "free cash prize"}, "spam")
         model.learn_one({"text": "lunch noon"}, "ham")
-    tokenizer = Tokenizer(message_tokens_max=10**6)
-    model.tokenizer = tokenizer
     few, many = (model.score_one({"text": "free " * n}) for n in (50_000, 100_000))
     for scores in (few, many):
         assert np.isfinite(scores.log_odds).all()

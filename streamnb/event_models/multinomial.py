@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from streamnb.counts import ViewCounts
+from streamnb.counts import Counted
 from streamnb.smoothing import Laplace, Smoothing
 
 LENGTH_EXPONENT = 0.7  # evidence grows with known tokens k as k^0.3: neighbours repeat each other
@@ -84,7 +84,7 @@ class Multinomial(
         return dict(counts)
 
     def log_likelihood(
-        self, features: Mapping[str, float], counts: ViewCounts, active: Sequence[int]
+        self, features: Mapping[str, float], counts: Counted, active: Sequence[int]
     ) -> list[float]:
         """``sum f log phi_kc`` for each active class; minus infinity where maximum likelihood gives 0.
 
@@ -97,7 +97,7 @@ class Multinomial(
         return z
 
     def token_log_likelihoods(
-        self, features: Mapping[str, float], counts: ViewCounts, active: Sequence[int]
+        self, features: Mapping[str, float], counts: Counted, active: Sequence[int]
     ) -> Iterator[tuple[str, list[float]]]:
         """``f log phi_kc`` token by token: what `log_likelihood` adds up."""
         n, vocabulary = 0.0, len(counts.rows)
@@ -109,7 +109,7 @@ class Multinomial(
         log_totals = [_log(counts.totals[c] + pseudo_total) for c in active]
         skip = self.unknown == "skip"
         for token, f in features.items():
-            row = counts.rows.get(token)
+            row: Sequence[float] | None = counts.rows.get(token)
             if row is None:
                 if skip:
                     continue
@@ -127,7 +127,7 @@ class Multinomial(
             )
 
     def token_odds(
-        self, features: Mapping[str, float], counts: ViewCounts, active: Sequence[int]
+        self, features: Mapping[str, float], counts: Counted, active: Sequence[int]
     ) -> list[TokenOdds]:
         """Each known token's log odds against the rest of the classes, minus their mean over the classes.
 

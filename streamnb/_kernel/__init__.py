@@ -1,0 +1,32 @@
+"""The compiled twins of counts and step, or word of why there are none.
+
+The plain modules are the specification; the twins give the same bits, sooner. ``STREAMNB_PURE=1`` chooses
+the plain ones. Where the twins were not built (no C compiler at install time) that is said aloud, because
+it costs a factor of fifty.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamnb._kernel.counts import CountStore
+    from streamnb._kernel.step import Driver
+
+    compiled: bool
+    reason: str
+
+__all__ = ["CountStore", "Driver", "compiled", "reason"]
+
+compiled, reason = False, "STREAMNB_PURE is set"
+if os.environ.get("STREAMNB_PURE", "") in {"", "0"}:
+    try:
+        from streamnb._kernel.counts import CountStore
+        from streamnb._kernel.step import Driver
+    except ImportError as error:
+        reason = f"the kernel was not built ({error}); install a C compiler and streamnb again"
+        warnings.warn(f"streamnb runs in plain Python, about fifty times slower: {reason}", stacklevel=2)
+    else:
+        compiled, reason = True, ""
