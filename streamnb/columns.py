@@ -100,9 +100,16 @@ class Scores:
 
 
 class ScoreRows:
-    """Collects one row a message; rows may be of different lengths, as classes appear."""
+    """Collects one row a message; rows may be of different lengths, as classes appear.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    raw : bool
+        Whether the rows carry a raw posterior; an empty batch has to be told.
+    """
+
+    def __init__(self, *, raw: bool = False) -> None:
+        self._has_raw = raw
         self._posterior: list[Sequence[float]] = []
         self._log_odds: list[Sequence[float]] = []
         self._u: list[Sequence[float]] = []
@@ -150,7 +157,7 @@ class ScoreRows:
             posterior=_padded(self._posterior, width, 0.0),
             log_odds=_padded(self._log_odds, width, math.nan),
             u=_padded(self._u, width, math.nan),
-            raw_posterior=_padded(self._raw, width, math.nan) if self._raw else None,
+            raw_posterior=_padded(self._raw, width, math.nan) if self._has_raw else None,
             known_tokens=known,
             unknown_tokens=unknown,
             learned=learned,

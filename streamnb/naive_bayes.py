@@ -105,7 +105,7 @@ class NaiveBayes(State):
         if self._driver is not None and not self.explain:
             return self._driver.step(self, batch, labels, weights, score)
         readings = [read(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
-        rows = ScoreRows()
+        rows = ScoreRows(raw=self.raw and score)
         for i, reading in enumerate(readings):
             label, flags = labels[i], reading.flags
             if label is not None and not self.has_room_for(label):

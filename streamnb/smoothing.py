@@ -115,7 +115,8 @@ class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
         for count in class_counts:
             total += count
         total += s * len(labels)
-        return [math.log((count + s) / total) for count in class_counts]
+        shares = [(count + s) / total for count in class_counts]
+        return [math.log(share) if share > 0 else -math.inf for share in shares]  # 5e-324 of 2 is 0
 
 
 class UniformPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="uniform"):
