@@ -101,9 +101,9 @@ class NaiveBayes(State):
         ValueError
             A field, label or weight cannot be used; nothing of the batch was learned.
         """
-        labels, weights = self.checked_labels(batch) if learn else ([None] * len(batch), None)
         if self._driver is not None and not self.explain:
-            return self._driver.step(self, batch, labels, weights, score)
+            return self._driver.step(self, batch, score, learn)
+        labels, weights = self.checked_labels(batch) if learn else ([None] * len(batch), None)
         readings = [read(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
         rows = ScoreRows(raw=self.raw and score)
         for i, reading in enumerate(readings):

@@ -71,7 +71,7 @@ class State:
         self.explain = explain
         self.declared = tuple(classes)
         self.classes: list[Label] = []
-        self._index: dict[Label, int] = {}
+        self.index: dict[Label, int] = {}
         self.class_counts: list[float] = []
         self.learned = 0
         self.compiled = self._is_compiled(compiled)
@@ -123,7 +123,7 @@ class State:
 
     def class_index(self, label: Label) -> int:
         """The index of a class, which is appended if it is new."""
-        known = self._index.get(label)
+        known = self.index.get(label)
         if known is not None:
             return known
         self.counts.add_class()
@@ -133,7 +133,7 @@ class State:
     def adopt(self, classes: Sequence[Label]) -> None:
         """Take in classes for which the counts have made room; `classes` begins with those known."""
         for label in classes[len(self.classes) :]:
-            self._index[label] = len(self.classes)
+            self.index[label] = len(self.classes)
             self.classes.append(label)
             self.class_counts.append(0.0)
             for moments in self.moments.values():
@@ -147,7 +147,7 @@ class State:
 
     def has_room_for(self, label: Label) -> bool:
         """Whether a label is a class, or may become one."""
-        return label in self._index or len(self.classes) < self.classes_max
+        return label in self.index or len(self.classes) < self.classes_max
 
     def checked_labels(self, batch: Batch) -> tuple[list[Label | None], Sequence[float] | None]:
         """A batch's labels, numpy's scalars as Python's own, and weights.
@@ -168,7 +168,7 @@ class State:
             kind = type(label) if kind is None else kind
             if type(label) is not kind:
                 raise ValueError(f"labels are {kind.__name__} in this model; {label!r} is not")
-            if label not in self._index:
+            if label not in self.index:
                 try:
                     orjson.dumps(label)
                 except orjson.JSONEncodeError as error:

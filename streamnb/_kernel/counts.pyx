@@ -11,7 +11,10 @@ from streamnb.counts import checked, twice
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from streamnb._kernel.table cimport Table, close_table, find, hash_bytes, insert, open_table, reserve, widen
+from streamnb._kernel.table cimport SLACK, Table, close_table, find, hash_bytes, insert, open_table, reserve, widen
+
+
+_SLACK = bytes(SLACK)
 
 
 cdef class Rows:
@@ -56,10 +59,10 @@ cdef class Rows:
                 yield token.decode(), self._row(row)
 
     cdef int64_t _find(self, str token) except -2:
-        cdef bytes data = token.encode()
+        cdef bytes data = token.encode() + _SLACK
         cdef const uint8_t* start = data
         cdef Table* table = &self.store.table
-        cdef uint64_t size = len(data)
+        cdef uint64_t size = len(data) - SLACK
         return find(table, start, size, self.view, hash_bytes(start, size, table.seed + self.view))
 
     cdef list _row(self, uint64_t row):
@@ -94,21 +97,22 @@ cdef class ViewCounts:
         cdef double n
         cdef double total = 0.0
         cdef int64_t row
-        cdef uint64_t h
+        cdef uint64_t h, size
         cdef bytes data
         cdef const uint8_t* start
         for token, f in features.items():
             n = f * weight
             if n == 0:
                 continue
-            data = token.encode()
+            data = token.encode() + _SLACK
             start = data
-            h = hash_bytes(start, len(data), table.seed + self.view)
-            row = find(table, start, len(data), self.view, h)
+            size = len(data) - SLACK
+            h = hash_bytes(start, size, table.seed + self.view)
+            row = find(table, start, size, self.view, h)
             if row < 0:
-                if reserve(table, 1, len(data)) != 0:
+                if reserve(table, 1, size) != 0:
                     raise MemoryError("no memory for another token")
-                row = insert(table, start, len(data), self.view, h)
+                row = insert(table, start, size, self.view, h)
             table.counts[row * table.n_classes + c] += n
             total += n
         table.totals[self.view * table.n_classes + c] += total
@@ -215,7 +219,8 @@ cdef class CountStore:
         self.table = fresh
 
     cdef _fill(self, Table* table, frozen, uint64_t n_classes):
-        cdef const uint8_t[::1] blob = np.ascontiguousarray(frozen.blob)
+        cdef uint64_t blob_size = len(frozen.blob)
+        cdef const uint8_t[::1] blob = np.concatenate([frozen.blob, np.zeros(SLACK, np.uint8)])
         cdef const uint64_t[::1] ends = np.ascontiguousarray(frozen.ends)
         cdef const uint8_t[::1] views = np.ascontiguousarray(frozen.views.astype(np.uint8))
         cdef const double[:, ::1] counts = np.ascontiguousarray(frozen.counts)
@@ -225,15 +230,15 @@ cdef class CountStore:
         while table.n_classes < n_classes:
             if widen(table) != 0:
                 raise MemoryError("no memory for the classes of a snapshot")
-        if reserve(table, rows, blob.shape[0]) != 0:
+        if reserve(table, rows, blob_size) != 0:
             raise MemoryError("no memory for the tokens of a snapshot")
         start = 0
         for row in range(rows):
             size = ends[row] - start
-            h = hash_bytes(&blob[0] + start if size else NULL, size, table.seed + views[row])
-            if find(table, &blob[0] + start if size else NULL, size, views[row], h) >= 0:
+            h = hash_bytes(&blob[0] + start, size, table.seed + views[row])
+            if find(table, &blob[0] + start, size, views[row], h) >= 0:
                 raise twice()
-            insert(table, &blob[0] + start if size else NULL, size, views[row], h)
+            insert(table, &blob[0] + start, size, views[row], h)
             memcpy(table.counts + row * n_classes, &counts[row, 0], n_classes * sizeof(double))
             start = ends[row]
         if n_classes:

@@ -1,15 +1,6 @@
-from collections.abc import Sequence
-
-from streamnb.columns import Batch, Label, Scores
+from streamnb.columns import Batch, Scores
 from streamnb.state import State
 
 class Driver:
     def __init__(self, model: State) -> None: ...
-    def step(
-        self,
-        model: State,
-        batch: Batch,
-        labels: Sequence[Label | None],
-        weights: Sequence[float] | None,
-        score: bool,
-    ) -> Scores: ...
+    def step(self, model: State, batch: Batch, score: bool, learn: bool) -> Scores: ...

@@ -6,33 +6,39 @@ read with the GIL held; then the batch is scored and learned without it, message
 record stays in Python (`State`, `CalibratedHead`): small arrays are copied in at the start of a batch and
 back at its end. Only the counts live in C.
 
-ASCII is split here; other texts are split by `streamnb.tokens` and arrive as tokens.
+What a code point is stands in `streamnb.tokens` alone: its pages of 256 are asked for once and kept.
 """
 
 import numpy as np
 
+cimport cython
+
 from streamnb.columns import Scores
 from streamnb.event_models import multinomial as formulas
 from streamnb import head as head_formulas
+from streamnb import tokens
 from streamnb.reading import text_of
 from streamnb.smoothing import Dirichlet, Laplace, LearnedPrior, NoSmoothing, UniformPrior
-from streamnb.tokens import CharacterGrams, Edges, WordPairs, Words
+from streamnb.tokens import CharacterGrams, Edges, WordPairs, Words, kind_page, lower
 
 from libc.math cimport INFINITY, NAN, exp, fabs, log, pow, rint, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from streamnb._kernel.counts cimport CountStore
-from streamnb._kernel.table cimport Table, find, hash_bytes, insert, reserve, snb_prefetch, widen
+from streamnb._kernel.table cimport Table, find, hash_bytes, insert, reserve, same, snb_prefetch, widen
 
 cdef extern from "Python.h":
     int PyUnicode_IS_ASCII(object) noexcept
-    const uint8_t* PyUnicode_1BYTE_DATA(object) noexcept
+    int PyUnicode_KIND(object) noexcept
+    void* PyUnicode_DATA(object) noexcept
     Py_ssize_t PyUnicode_GET_LENGTH(object) noexcept
+    uint32_t PyUnicode_READ(int kind, const void* data, Py_ssize_t i) noexcept nogil
+    int PyUnicode_CheckExact(object) noexcept
 
 cdef enum:
-    LOGS = 65536  # logarithms of count + alpha kept ready: counts below 256, by 1/256
+    LOGS = 65536  # logarithms of count + alpha kept ready: counts below 256 by 1/256, and so many whole ones
     WORDS, PAIRS, CHARACTERS, EDGES
     BY_COUNTS, BY_BOOLEAN, BY_LOG
     SMOOTH_NONE, SMOOTH_LAPLACE, SMOOTH_DIRICHLET
@@ -49,12 +55,49 @@ cdef double ETA_HIGH = head_formulas.NOISE_BOUNDS[1]
 cdef double META_CLIP = head_formulas.META_CLIP
 cdef double META_PSEUDO_MESSAGES = head_formulas.META_PSEUDO_MESSAGES
 
-# What one ASCII code point is, and its lower case: 0 a space, 1 of a word, 2 a token by itself.
-cdef uint8_t[128] KIND
-cdef uint8_t[128] LOWER
+cdef uint64_t STAMP = 1 << 32  # a stamp leaves room for so many features
+
+cdef enum:
+    PAGES = 4352  # of 256 code points each
+
+cdef uint32_t EXPANDS = 0xFFFFFFFF  # a lower case of several code points
+
+
+cdef struct Page:
+    uint8_t[256] kind
+    uint32_t[256] lower
+
+
+cdef Page* ASCII
+cdef Page* pages[PAGES]
+memset(pages, 0, sizeof(pages))
+
+
+cdef Page* load_page(uint32_t number) except NULL:
+    """The kinds and lower cases of 256 code points, asked for once."""
+    cdef Page* page = <Page*>malloc(sizeof(Page))
+    cdef uint32_t i
+    if page == NULL:
+        raise MemoryError("no memory for a page of Unicode")
+    kinds = kind_page(number)
+    for i in range(256):
+        page.kind[i] = _KINDS.index(kinds[i])
+        low = lower(chr(256 * number + i))
+        page.lower[i] = ord(low) if len(low) == 1 else EXPANDS
+    pages[number] = page
+    return page
+
+
+
+cdef enum:  # the kinds of `streamnb.tokens`, in this order
+    WORD, MARK, CJK, SPACE, JOINER, REGION, TONE, OTHER
+
+_KINDS = [tokens.WORD, tokens.MARK, tokens.CJK, tokens.SPACE, tokens.JOINER, tokens.REGION, tokens.TONE, tokens.OTHER]
+
+cdef uint8_t WORD_ASCII[256]  # the lower case of what belongs to a word, 0 of all else
+ASCII = load_page(0)
 for _code in range(128):
-    KIND[_code] = 0 if chr(_code).isspace() else 1 if chr(_code).isalnum() or _code == 95 else 2
-    LOWER[_code] = ord(chr(_code).lower())
+    WORD_ASCII[_code] = ASCII.lower[_code] if ASCII.kind[_code] == WORD else 0
 
 
 cdef struct View:
@@ -90,12 +133,9 @@ cdef struct Feature:
 
 
 cdef struct Text:
-    const uint8_t* data
-    uint64_t size
-    int ready  # data are tokens, a line each, not a text
-    const uint8_t* head_data  # likewise, of its first characters, where a view reads no further
-    uint64_t head_size
-    int truncated
+    const void* data
+    uint64_t size  # in code points
+    int kind  # bytes a code point, 0 for ASCII
 
 
 cdef struct Normal:  # SteadyNormal
@@ -127,6 +167,7 @@ cdef int grow(void** block, uint64_t* capacity, uint64_t needed, uint64_t item) 
     return 0
 
 
+@cython.final
 cdef class Driver:
     """Drives one model; made once, as its settings never change.
 
@@ -143,18 +184,22 @@ cdef class Driver:
     cdef int calibrated, raw, peers_words, uniform
     cdef double prior_smoothing
     cdef uint64_t token_length_max, message_tokens_max
-    cdef object groups, tokenizer, shortest
+    cdef tuple groups
+    cdef object tokenizer
     # scratch, kept between batches
     cdef uint8_t* scratch
     cdef uint64_t scratch_size, scratch_capacity
+    cdef uint8_t* kinds  # of a text's code points, in lower case
+    cdef uint64_t kinds_capacity
+    cdef uint64_t* places  # where each begins in the scratch
+    cdef uint64_t places_capacity
     cdef Tokens* tokens  # by group, then those of the texts' first characters
     cdef Feature* features
     cdef uint64_t features_capacity
     cdef uint64_t* ends  # of each view's features
-    cdef uint32_t* seen  # feature number plus 1, by hash
-    cdef uint32_t* stamps
+    cdef uint64_t* seen  # by hash: the message and view that wrote there last, and the feature's number
     cdef uint64_t seen_mask
-    cdef uint32_t stamp
+    cdef uint64_t stamp
     # the state while a batch runs
     cdef uint64_t capacity  # classes there is room for
     cdef double* block
@@ -183,16 +228,14 @@ cdef class Driver:
         cdef Table* table = &(<CountStore>model.counts).table
         self.n_views = len(model.views)
         self.views = <View*>calloc(self.n_views, sizeof(View))
-        self.groups = list(dict.fromkeys(view.reader.fields for view in model.views))
+        self.groups = tuple(dict.fromkeys(view.reader.fields for view in model.views))
         self.n_groups = len(self.groups)
         self.tokens = <Tokens*>calloc(2 * self.n_groups, sizeof(Tokens))
         self.ends = <uint64_t*>calloc(self.n_views + 1, sizeof(uint64_t))
         self.seen_mask = 1023
-        self.seen = <uint32_t*>calloc(1024, sizeof(uint32_t))
-        self.stamps = <uint32_t*>calloc(1024, sizeof(uint32_t))
-        if not (self.views and self.tokens and self.ends and self.seen and self.stamps) or table.slots == NULL:
+        self.seen = <uint64_t*>calloc(1024, sizeof(uint64_t))
+        if not (self.views and self.tokens and self.ends and self.seen) or table.slots == NULL:
             raise MemoryError("no memory for a driver")
-        self.shortest = [0] * self.n_groups
         for i, view in enumerate(model.views):
             reader, event = view.reader, view.event_model
             self.views[i].group = self.groups.index(reader.fields)
@@ -212,7 +255,7 @@ cdef class Driver:
             if isinstance(event.smoothing, Laplace):
                 self.views[i].smoothing = SMOOTH_LAPLACE
                 self.views[i].pseudo = event.smoothing.alpha
-                self.views[i].logs = <double*>calloc(LOGS, sizeof(double))
+                self.views[i].logs = <double*>calloc(2 * LOGS, sizeof(double))
                 if self.views[i].logs == NULL:
                     raise MemoryError("no memory for a driver")
             elif isinstance(event.smoothing, Dirichlet):
@@ -242,20 +285,28 @@ cdef class Driver:
         free(self.tokens)
         free(self.ends)
         free(self.seen)
-        free(self.stamps)
         free(self.scratch)
+        free(self.kinds)
+        free(self.places)
         free(self.features)
         free(self.block)
         free(self.active)
 
     # ---- the batch
 
-    def step(self, model, batch, labels, weights, bint score):
-        """The twin of `NaiveBayes.step`, after labels and weights were checked.
+    def step(self, model, batch, bint score, bint learn):
+        """The twin of `NaiveBayes.step`.
 
         Returns
         -------
         Scores
+
+        Raises
+        ------
+        ValueError
+            A field, label or weight cannot be used; nothing of the batch was learned.
+        MemoryError
+            There is no memory for a message; those before it are learned.
         """
         cdef uint64_t n = len(batch)
         cdef uint64_t i, g, width
@@ -265,8 +316,8 @@ cdef class Driver:
         cdef Text* texts = <Text*>(&texts_view[0] if n else NULL)
         lengths = np.zeros(n, np.float64)
         cdef double[::1] lengths_view = lengths
+        classes, indices, weights = self._classes(model, batch, learn)
         self._read(batch.fields, n, texts, lengths_view, alive)
-        classes, indices = self._classes(model, labels)
         width = len(classes)
         cdef int64_t[::1] y = indices
         grams = np.ones(n, np.float64) if weights is None else np.array(weights, np.float64)
@@ -322,58 +373,91 @@ cdef class Driver:
         """Point at the batch's texts; the twin of `reading.read`."""
         cdef uint64_t i, g
         cdef Py_ssize_t characters
-        cdef Text* text
+        cdef bint plain = self.n_groups == 1 and len(self.groups[0]) == 1
+        column = fields.get(self.groups[0][0]) if plain else None
+        plain = isinstance(column, list) and len(column) >= n
+        cdef list texts_of_column = column if plain else []
         for i in range(n):
-            total = {}
-            for g in range(self.n_groups):
-                text = texts + i * self.n_groups + g
-                names = self.groups[g]
-                whole = text_of(names, fields, i, total)
-                if PyUnicode_IS_ASCII(whole):
-                    alive.append(whole)
-                    text.data = PyUnicode_1BYTE_DATA(whole)
-                    text.size = PyUnicode_GET_LENGTH(whole)
-                else:
-                    self._read_unicode(text, g, whole, alive)
-            characters = 0
-            for size in total.values():
-                characters += size
+            if plain and PyUnicode_CheckExact(texts_of_column[i]):
+                whole = texts_of_column[i]
+                characters = PyUnicode_GET_LENGTH(whole)
+                self._point(texts + i, whole, fields, i, 0, alive)
+            else:
+                total = {}
+                for g in range(self.n_groups):
+                    whole = text_of(self.groups[g], fields, i, total)
+                    self._point(texts + i * self.n_groups + g, whole, fields, i, g, alive)
+                characters = sum(total.values())
             lengths[i] = log(1.0 + <double>characters)
 
-    cdef _read_unicode(self, Text* text, uint64_t g, whole, list alive):
-        cdef uint64_t i
-        read = self.tokenizer.read(whole)
-        tokens = "\n".join(read.tokens).encode()
-        alive.append(tokens)
-        text.ready = 1
-        text.data = tokens
-        text.size = len(tokens)
-        text.truncated = read.truncated
-        for i in range(self.n_views):
-            if self.views[i].reader == CHARACTERS and self.views[i].group == g:
-                begin, _ = self.tokenizer.split(read.low[: self.views[i].characters_max])
-                first = "\n".join(begin).encode()
-                alive.append(first)
-                text.head_data = first
-                text.head_size = len(first)
+    cdef _point(self, Text* text, whole, fields, uint64_t i, uint64_t g, list alive):
+        cdef Py_ssize_t j
+        cdef uint32_t point
+        cdef bint expands = False
+        if not PyUnicode_IS_ASCII(whole):
+            text.kind = PyUnicode_KIND(whole)
+            for j in range(PyUnicode_GET_LENGTH(whole)):
+                point = PyUnicode_READ(text.kind, PyUnicode_DATA(whole), j)
+                if self._low(point) == EXPANDS:
+                    expands = True
+                if 0xD800 <= point <= 0xDFFF:
+                    text_of(self.groups[g], fields, i, {})  # which refuses it, and says where
+            if expands:
+                whole = lower(whole)
+                text.kind = PyUnicode_KIND(whole)
+                for j in range(PyUnicode_GET_LENGTH(whole)):
+                    point = PyUnicode_READ(text.kind, PyUnicode_DATA(whole), j)
+                    self._low(point)
+        alive.append(whole)
+        text.data = PyUnicode_DATA(whole)
+        text.size = PyUnicode_GET_LENGTH(whole)
 
-    def _classes(self, model, labels):
-        """All classes at the end of the batch, and each label's index: -1 none, -2 one class too many."""
+    cdef uint32_t _low(self, uint32_t point) except? 0:
+        """A code point's lower case, once its page and its lower case's page are there."""
+        cdef uint32_t low
+        if pages[point >> 8] == NULL:
+            load_page(point >> 8)
+        low = pages[point >> 8].lower[point & 255]
+        if low != EXPANDS and pages[low >> 8] == NULL:
+            load_page(low >> 8)
+        return low
+
+    cdef tuple _classes(self, model, batch, bint learn):
+        """All classes at the end of the batch, each label's index (-1 none, -2 one class too many), weights."""
+        cdef Py_ssize_t i, n = len(batch)
+        cdef dict index = dict(model.index)
         classes = list(model.classes)
-        index = {label: c for c, label in enumerate(classes)}
-        indices = np.full(len(labels), -1, np.int64)
-        for i, label in enumerate(labels):
+        indices = np.full(n, -1, np.int64)
+        cdef int64_t[::1] view = indices
+        if not learn:
+            return classes, indices, None
+        labels, weights = batch.labels, batch.weights
+        kind = type(classes[0]) if classes else None
+        if weights is None and isinstance(labels, list):
+            for i in range(n):
+                label = (<list>labels)[i]
+                if label is None:
+                    continue
+                c = index.get(label) if type(label) is kind else None
+                if c is None:
+                    break
+                view[i] = c
+            else:
+                return classes, indices, None
+        labels, weights = model.checked_labels(batch)
+        for i in range(n):
+            label = labels[i]
             if label is None:
                 continue
             c = index.get(label)
             if c is None:
                 if len(classes) >= model.classes_max:
-                    indices[i] = -2
+                    view[i] = -2
                     continue
                 c = index[label] = len(classes)
                 classes.append(label)
-            indices[i] = c
-        return classes, indices
+            view[i] = c
+        return classes, indices, weights
 
     cdef _load(self, model, uint64_t width):
         """The model's small arrays into C, with room for `width` classes."""
@@ -483,11 +567,7 @@ cdef class Driver:
         cdef bint empty = True
         self.scratch_size = 0
         for g in range(self.n_groups):
-            if texts[g].ready:
-                if self._take(texts[g].data, texts[g].size, self.tokens + g) != 0:
-                    return -1
-                self.tokens[g].truncated = texts[g].truncated
-            elif self._split(texts[g].data, texts[g].size, self.tokens + g) != 0:
+            if self._read_tokens(texts + g, texts[g].size, self.tokens + g) != 0:
                 return -1
             if self.tokens[g].truncated:
                 flags[0] |= TRUNCATED
@@ -506,30 +586,18 @@ cdef class Driver:
         tokens.n += 1
         return 0
 
-    cdef int _take(self, const uint8_t* data, uint64_t size, Tokens* tokens) noexcept nogil:
-        """Tokens that were made ready, a line each."""
-        cdef uint64_t i, start, base
+    cdef int _read_tokens(self, Text* text, uint64_t size, Tokens* tokens) noexcept nogil:
+        """The tokens of a text's first `size` code points."""
         tokens.n = 0
         tokens.truncated = 0
-        base = self.scratch_size
-        if grow(<void**>&self.scratch, &self.scratch_capacity, base + size + 8, 1) != 0:
-            return -1
-        memcpy(self.scratch + base, data, size)
-        self.scratch_size = base + size
-        start = base
-        for i in range(base, base + size + 1):
-            if i == base + size or self.scratch[i] == 10:
-                if i > start and self._add_token(tokens, start, i - start) != 0:
-                    return -1
-                start = i + 1
-        return 0
+        if text.kind == 0:
+            return self._split(<const uint8_t*>text.data, size, tokens)
+        return self._split_unicode(text, size, tokens)
 
     cdef int _split(self, const uint8_t* data, uint64_t size, Tokens* tokens) noexcept nogil:
         cdef uint64_t i, start, base, length
-        cdef uint8_t kind
+        cdef uint8_t letter
         cdef uint8_t* low
-        tokens.n = 0
-        tokens.truncated = 0
         base = self.scratch_size
         if grow(<void**>&self.scratch, &self.scratch_capacity, base + size + 8, 1) != 0:
             return -1
@@ -537,21 +605,22 @@ cdef class Driver:
         self.scratch_size = base + size
         i = 0
         while i < size:
-            kind = KIND[data[i]]
-            if kind == 0:
-                i += 1
-                continue
             start = i
-            low[i] = LOWER[data[i]]
-            i += 1
-            if kind == 1:
-                while i < size and KIND[data[i]] == 1:
-                    low[i] = LOWER[data[i]]
+            letter = WORD_ASCII[data[i]]
+            if letter:
+                while letter:
+                    low[i] = letter
                     i += 1
+                    if i == size:
+                        break
+                    letter = WORD_ASCII[data[i]]
                 if self.peers_words and i - start < 2:
                     continue
-            elif self.peers_words:
-                continue
+            else:
+                low[i] = data[i]
+                i += 1
+                if self.peers_words or ASCII.kind[data[start]] == SPACE:
+                    continue
             if tokens.n == self.message_tokens_max:
                 tokens.truncated = 1
                 break
@@ -562,6 +631,92 @@ cdef class Driver:
             if self._add_token(tokens, base + start, length) != 0:
                 return -1
         return 0
+
+    cdef int _split_unicode(self, Text* text, uint64_t size, Tokens* tokens) noexcept nogil:
+        """The twin of `_split_by_kind`, and of the peers' rule, over any script."""
+        cdef uint64_t i, j, base, at, group
+        cdef uint32_t point
+        cdef uint8_t kind
+        base = at = self.scratch_size
+        if (
+            grow(<void**>&self.scratch, &self.scratch_capacity, base + 4 * size + 8, 1) != 0
+            or grow(<void**>&self.kinds, &self.kinds_capacity, size + 1, 1) != 0
+            or grow(<void**>&self.places, &self.places_capacity, size + 1, sizeof(uint64_t)) != 0
+        ):
+            return -1
+        for i in range(size):
+            point = PyUnicode_READ(text.kind, text.data, <Py_ssize_t>i)
+            point = pages[point >> 8].lower[point & 255]
+            self.kinds[i] = pages[point >> 8].kind[point & 255]
+            self.places[i] = at
+            at += _utf8(point, self.scratch + at)
+        self.kinds[size] = SPACE
+        self.places[size] = at
+        self.scratch_size = at
+        i = 0
+        while i < size:
+            kind = self.kinds[i]
+            j = i + 1
+            if self.peers_words:
+                while j < size and (self.kinds[j] == WORD or self.kinds[j] == CJK):
+                    j += 1
+                if (kind == WORD or kind == CJK) and j - i >= 2:
+                    if self._add_points(tokens, i, j) != 0:
+                        return -1
+                elif kind != WORD and kind != CJK:
+                    j = i + 1
+            elif kind == WORD:
+                while self.kinds[j] == WORD or self.kinds[j] == MARK or self.kinds[j] == JOINER:
+                    j += 1
+                if self._add_points(tokens, i, j) != 0:
+                    return -1
+            elif kind == CJK:
+                group = size
+                j = i
+                while self.kinds[j] == CJK:
+                    at = j
+                    j += 1
+                    while self.kinds[j] == MARK:
+                        j += 1
+                    if group != size and self._add_points(tokens, group, j) != 0:
+                        return -1
+                    if self._add_points(tokens, at, j) != 0:
+                        return -1
+                    group = at
+            elif kind == MARK:
+                while self.kinds[j] == MARK:
+                    j += 1
+                if self._add_points(tokens, i, j) != 0:
+                    return -1
+            elif kind != SPACE:
+                if kind == REGION and self.kinds[j] == REGION:
+                    j += 1
+                elif kind != JOINER:
+                    while self.kinds[j] == TONE or self.kinds[j] == MARK:
+                        j += 1
+                    while self.kinds[j] == JOINER and j + 1 < size and (
+                        self.kinds[j + 1] == OTHER or self.kinds[j + 1] == REGION or self.kinds[j + 1] == TONE
+                    ):
+                        j += 2
+                        while self.kinds[j] == TONE or self.kinds[j] == MARK:
+                            j += 1
+                if self._add_points(tokens, i, j) != 0:
+                    return -1
+            if tokens.truncated == 2:
+                tokens.truncated = 1
+                break
+            i = j
+        return 0
+
+    cdef int _add_points(self, Tokens* tokens, uint64_t first, uint64_t last) noexcept nogil:
+        """The token of code points `first` to `last`, cut at its limit; `truncated` 2 where there are enough."""
+        if tokens.n == self.message_tokens_max:
+            tokens.truncated = 2
+            return 0
+        if last - first > self.token_length_max:
+            last = first + self.token_length_max
+            tokens.truncated = 1
+        return self._add_token(tokens, self.places[first], self.places[last] - self.places[first])
 
     # ---- features: the twin of the readers and of Multinomial.features
 
@@ -575,19 +730,11 @@ cdef class Driver:
             view = self.views + v
             first = n
             self.ends[v] = n
-            self.stamp += 1
-            if self.stamp == 0:
-                memset(self.stamps, 0, (self.seen_mask + 1) * sizeof(uint32_t))
-                self.stamp = 1
+            self.stamp += STAMP
             tokens = self.tokens + view.group
-            if view.reader == CHARACTERS and (
-                texts[view.group].ready or texts[view.group].size > view.characters_max
-            ):
+            if view.reader == CHARACTERS and texts[view.group].size > view.characters_max:
                 tokens = self.tokens + self.n_groups + view.group
-                if texts[view.group].ready:
-                    if self._take(texts[view.group].head_data, texts[view.group].head_size, tokens) != 0:
-                        return -1
-                elif self._split(texts[view.group].data, view.characters_max, tokens) != 0:
+                if self._read_tokens(texts + view.group, view.characters_max, tokens) != 0:
                     return -1
             if self._read_view(v, tokens, first, &n) != 0:
                 return -1
@@ -682,13 +829,12 @@ cdef class Driver:
         cdef uint64_t h = hash_bytes(self.scratch + start, size, self.seed + v)
         cdef uint64_t at = h & self.seen_mask
         cdef Feature* feature
-        cdef uint64_t i
-        while self.stamps[at] == self.stamp:
-            feature = self.features + self.seen[at]
+        while self.seen[at] >= self.stamp:  # later stamps are larger, and this is the latest
+            feature = self.features + (self.seen[at] - self.stamp)
             if (
                 feature.hash == h
                 and feature.size == size
-                and memcmp(self.scratch + feature.start, self.scratch + start, size) == 0
+                and same(self.scratch + feature.start, self.scratch + start, size)
             ):
                 feature.f += 1.0
                 return 0
@@ -700,8 +846,7 @@ cdef class Driver:
         feature.size = size
         feature.hash = h
         feature.f = 1.0
-        self.stamps[at] = self.stamp
-        self.seen[at] = <uint32_t>n[0]
+        self.seen[at] = self.stamp + n[0]
         n[0] += 1
         if (n[0] - first) * 2 > self.seen_mask:
             return self._widen_seen(first, n[0])
@@ -709,24 +854,18 @@ cdef class Driver:
 
     cdef int _widen_seen(self, uint64_t first, uint64_t n) noexcept nogil:
         cdef uint64_t size = (self.seen_mask + 1) * 4
-        cdef uint32_t* seen = <uint32_t*>calloc(size, sizeof(uint32_t))
-        cdef uint32_t* stamps = <uint32_t*>calloc(size, sizeof(uint32_t))
+        cdef uint64_t* seen = <uint64_t*>calloc(size, sizeof(uint64_t))
         cdef uint64_t i, at
-        if seen == NULL or stamps == NULL:
-            free(seen)
-            free(stamps)
+        if seen == NULL:
             return -1
         free(self.seen)
-        free(self.stamps)
-        self.seen, self.stamps = seen, stamps
+        self.seen = seen
         self.seen_mask = size - 1
-        self.stamp = 1
         for i in range(first, n):
             at = self.features[i].hash & self.seen_mask
-            while self.stamps[at] == self.stamp:
+            while self.seen[at] >= self.stamp:
                 at = (at + 1) & self.seen_mask
-            self.stamps[at] = self.stamp
-            self.seen[at] = <uint32_t>i
+            self.seen[at] = self.stamp + i
         return 0
 
     cdef void _look_up(self, Table* table) noexcept nogil:
@@ -1025,16 +1164,45 @@ cdef class Driver:
         return 0
 
 
+cdef inline uint64_t _utf8(uint32_t point, uint8_t* out) noexcept nogil:
+    """Write a code point; returns how many bytes it takes."""
+    if point < 0x80:
+        out[0] = point
+        return 1
+    if point < 0x800:
+        out[0] = 0xC0 | (point >> 6)
+        out[1] = 0x80 | (point & 0x3F)
+        return 2
+    if point < 0x10000:
+        out[0] = 0xE0 | (point >> 12)
+        out[1] = 0x80 | ((point >> 6) & 0x3F)
+        out[2] = 0x80 | (point & 0x3F)
+        return 3
+    out[0] = 0xF0 | (point >> 18)
+    out[1] = 0x80 | ((point >> 12) & 0x3F)
+    out[2] = 0x80 | ((point >> 6) & 0x3F)
+    out[3] = 0x80 | (point & 0x3F)
+    return 4
+
+
 cdef inline double _log_count(View* view, double count) noexcept nogil:
-    """``log(count + alpha)``, from the table where the count is a small multiple of 1/256."""
+    """``log(count + alpha)``, from the table where the count is a small multiple of 1/256.
+
+    Whole counts lie side by side after the others, or every one of them would be in the same cache set.
+    """
     cdef double scaled = count * 256.0
-    cdef uint64_t i
-    if scaled >= 0 and scaled < LOGS:
-        i = <uint64_t>scaled
-        if <double>i == scaled:
-            if view.logs[i] == 0.0:
-                view.logs[i] = log(count + view.pseudo)
-            return view.logs[i]
+    cdef int64_t i
+    if 0 <= count < LOGS:
+        i = <int64_t>count
+        if <double>i == count:
+            i += LOGS
+        else:
+            i = <int64_t>scaled
+            if i >= LOGS or <double>i != scaled:
+                return log(count + view.pseudo)
+        if view.logs[i] == 0.0:
+            view.logs[i] = log(count + view.pseudo)
+        return view.logs[i]
     return log(count + view.pseudo)
 
 

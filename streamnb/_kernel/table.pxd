@@ -6,7 +6,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 
 cdef extern from *:
@@ -43,25 +43,43 @@ cdef struct Table:
     uint64_t* known  # tokens with a count, by view
 
 
-cdef inline uint64_t hash_bytes(const uint8_t* data, uint64_t size, uint64_t seed) noexcept nogil:
-    """A keyed hash of 64 bits: eight bytes at a time through a folded multiplication."""
-    cdef uint64_t h = seed ^ (size * <uint64_t>0x9E3779B97F4A7C15)
+cdef enum:
+    SLACK = 8  # bytes that may be read past a token, whatever they are
+
+
+cdef inline uint64_t tail(const uint8_t* data, uint64_t size) noexcept nogil:
+    """The last bytes of a token, 8 at most, as a number; up to `SLACK` bytes past it are read and dropped."""
     cdef uint64_t word
+    memcpy(&word, data, 8)
+    return word if size >= 8 else word & ((<uint64_t>1 << (8 * size)) - 1)
+
+
+cdef inline bint same(const uint8_t* a, const uint8_t* b, uint64_t size) noexcept nogil:
+    """Whether two tokens of one size, with slack after both, are equal."""
     while size > 8:
-        memcpy(&word, data, 8)
-        h = snb_fold(h ^ word, <uint64_t>0xA0761D6478BD642F)
+        if tail(a, 8) != tail(b, 8):
+            return False
+        a += 8
+        b += 8
+        size -= 8
+    return tail(a, size) == tail(b, size)
+
+
+cdef inline uint64_t hash_bytes(const uint8_t* data, uint64_t size, uint64_t seed) noexcept nogil:
+    """A keyed hash of 64 bits: eight bytes at a time through a folded multiplication; needs slack."""
+    cdef uint64_t h = seed ^ (size * <uint64_t>0x9E3779B97F4A7C15)
+    while size > 8:
+        h = snb_fold(h ^ tail(data, 8), <uint64_t>0xA0761D6478BD642F)
         data += 8
         size -= 8
-    word = 0
-    memcpy(&word, data, size)
-    h = snb_fold(h ^ word, <uint64_t>0xE7037ED1A0B428DB)
+    h = snb_fold(h ^ tail(data, size), <uint64_t>0xE7037ED1A0B428DB)
     return snb_fold(h ^ seed, <uint64_t>0x8EBC6AF09C88C6E3)
 
 
 cdef inline int64_t find(
     Table* table, const uint8_t* token, uint64_t size, uint64_t view, uint64_t h
 ) noexcept nogil:
-    """The row of a token of a view, or -1."""
+    """The row of a token of a view, or -1; the token needs slack."""
     cdef uint64_t at = h & table.mask
     cdef uint32_t tag = <uint32_t>(h >> 32)
     cdef uint64_t row
@@ -71,7 +89,7 @@ cdef inline int64_t find(
             if (
                 table.views[row] == view
                 and table.starts[row + 1] - table.starts[row] == size
-                and memcmp(table.arena + table.starts[row], token, size) == 0
+                and same(table.arena + table.starts[row], token, size)
             ):
                 return <int64_t>row
         at = (at + 1) & table.mask
@@ -119,7 +137,7 @@ cdef inline int open_table(Table* table, uint64_t n_views, uint64_t seed) noexce
     table.slots = <Slot*>calloc(256, sizeof(Slot))
     table.starts = <uint64_t*>calloc(129, sizeof(uint64_t))
     table.views = <uint8_t*>calloc(128, 1)
-    table.arena = <uint8_t*>malloc(1024)
+    table.arena = <uint8_t*>malloc(1024 + SLACK)
     table.counts = <double*>calloc(1, sizeof(double))
     table.totals = <double*>calloc(1, sizeof(double))
     table.known = <uint64_t*>calloc(n_views + 1, sizeof(uint64_t))
@@ -178,7 +196,7 @@ cdef inline int reserve(Table* table, uint64_t rows, uint64_t size) noexcept nog
     if needed > table.arena_capacity:
         capacity = table.arena_capacity + (table.arena_capacity >> 1)
         capacity = capacity if capacity > needed else needed
-        if resize(<void**>&table.arena, capacity) != 0:
+        if resize(<void**>&table.arena, capacity + SLACK) != 0:
             return -1
         table.arena_capacity = capacity
     needed = table.rows + rows
