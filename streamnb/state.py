@@ -94,12 +94,10 @@ class State:
         self._driver = _kernel.Driver(self) if self.compiled else None
 
     def _is_compiled(self, wanted: bool | None) -> bool:
-        """Whether the compiled twins drive this model: they know views of text and no fixed prior."""
-        suits = not self.other_views and not isinstance(self.prior, FixedPrior)
+        """Whether the compiled twins drive this model: they know every view, but no fixed prior."""
+        suits = not isinstance(self.prior, FixedPrior)
         if wanted and not (suits and _kernel.compiled):
-            raise ValueError(
-                f"no compiled twin: {_kernel.reason or 'a view that is not text, or a fixed prior'}"
-            )
+            raise ValueError(f"no compiled twin: {_kernel.reason or 'a fixed prior'}")
         return _kernel.compiled and suits if wanted is None else wanted
 
     def _head_that_suits(self) -> HeadKind:

@@ -11,7 +11,8 @@ from streamnb.counts import checked, twice
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from streamnb._kernel.table cimport SLACK, Table, close_table, find, hash_bytes, insert, open_table, reserve, widen
+from streamnb._kernel.tokens cimport SLACK
+from streamnb._kernel.table cimport Table, close_table, find, hash_bytes, insert, open_table, reserve, widen
 
 
 _SLACK = bytes(SLACK)
@@ -206,12 +207,13 @@ cdef class CountStore:
 
     def restore(self, sections, n_classes):
         """Take the place of what `freeze` gave, checked."""
+        n_classes = n_classes if self.views else 0  # as `freeze` has it
         frozen = checked(sections, len(self.views), n_classes)
         cdef Table fresh
         if open_table(&fresh, len(self.views), self.table.seed) != 0:
             raise MemoryError("no memory for a count store")
         try:
-            self._fill(&fresh, frozen, n_classes if self.views else 0)
+            self._fill(&fresh, frozen, n_classes)
         except BaseException:
             close_table(&fresh)
             raise

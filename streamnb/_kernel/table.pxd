@@ -8,6 +8,8 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from streamnb._kernel.tokens cimport SLACK
+
 
 cdef extern from *:
     """
@@ -43,10 +45,6 @@ cdef struct Table:
     uint64_t* known  # tokens with a count, by view
 
 
-cdef enum:
-    SLACK = 8  # bytes that may be read past a token, whatever they are
-
-
 cdef inline uint64_t tail(const uint8_t* data, uint64_t size) noexcept nogil:
     """The last bytes of a token, 8 at most, as a number; up to `SLACK` bytes past it are read and dropped."""
     cdef uint64_t word
@@ -77,7 +75,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* data, uint64_t size, uint64_t see
 
 
 cdef inline int64_t find(
-    Table* table, const uint8_t* token, uint64_t size, uint64_t view, uint64_t h
+    const Table* table, const uint8_t* token, uint64_t size, uint64_t view, uint64_t h
 ) noexcept nogil:
     """The row of a token of a view, or -1; the token needs slack."""
     cdef uint64_t at = h & table.mask

@@ -1,0 +1,209 @@
+# Evidence, in C: the twins of `Multinomial.token_odds`, `against_rest`, `Multinomial.log_likelihood` and
+# `Gaussian.log_density`. The order of every sum is the plain one, so that the bits are the same.
+
+from libc.math cimport INFINITY, fabs, isnan, log, pow
+from libc.stdint cimport int64_t, uint64_t
+
+from streamnb._kernel.features cimport Feature, Features, View
+from streamnb._kernel.table cimport Table
+
+cdef enum:
+    LOGS = 65536  # logarithms kept ready: of counts below 256 by 1/256, and of so many whole ones
+
+cdef enum:
+    SMOOTH_NONE, SMOOTH_LAPLACE, SMOOTH_DIRICHLET
+
+
+cdef struct Constants:  # of the plain modules
+    double length_exponent
+    double rare_tokens
+    double square_law_scale
+    double rare_square_law_scale
+    double variance_min
+
+
+cdef struct Moments:  # of one number, per class
+    double* n
+    double* mean
+    double* squares
+
+
+cdef inline double log_count(const View* view, double count) noexcept nogil:
+    """``log(count + alpha)``, from the table where the count is a small multiple of 1/256.
+
+    Whole counts lie side by side after the others, or every one of them would be in the same cache set.
+    """
+    cdef double scaled = count * 256.0
+    cdef int64_t i
+    if 0 <= count < LOGS:
+        i = <int64_t>count
+        if <double>i == count:
+            i += LOGS
+        else:
+            i = <int64_t>scaled
+            if i >= LOGS or <double>i != scaled:
+                return log(count + view.pseudo)
+        if view.logs[i] == 0.0:
+            view.logs[i] = log(count + view.pseudo)
+        return view.logs[i]
+    return log(count + view.pseudo)
+
+
+cdef inline void against_rest(
+    const Table* table,
+    const Features* features,
+    const View* view,
+    uint64_t v,
+    const int64_t* active,
+    uint64_t S,
+    const Constants* k,
+    double* base,
+    double* d,
+    double* x,
+) noexcept nogil:
+    """Four features per active class, into ``x[4 S]``; `base` and `d` are room for S numbers each."""
+    cdef uint64_t C = table.n_classes
+    cdef double pseudo_total = view.pseudo * <double>(table.known[view.store] + 1)
+    cdef const double* totals = table.totals + view.store * C
+    cdef double* q = x + S
+    cdef double* rare_x = q + S
+    cdef double* rare_q = rare_x + S
+    cdef double n = 0.0, weight = 0.0, n_t, rare, mean, value, g, f, z
+    cdef const double* row
+    cdef const Feature* feature
+    cdef uint64_t i, c, j
+    for j in range(S):
+        n += totals[active[j]]
+    for j in range(S):
+        base[j] = log(totals[active[j]] + pseudo_total) - log(n - totals[active[j]] + pseudo_total)
+    for j in range(4 * S):
+        x[j] = 0.0
+    for i in range(features.ends[v], features.ends[v + 1]):
+        feature = features.items + i
+        if feature.row < 0:
+            continue
+        row = table.counts + <uint64_t>feature.row * C
+        f = feature.f
+        n_t = 0.0
+        for c in range(C):
+            n_t += row[c]
+        mean = 0.0
+        for j in range(S):
+            value = log_count(view, row[active[j]]) - log_count(view, n_t - row[active[j]]) - base[j]
+            d[j] = value
+            mean += value
+        mean /= <double>S
+        rare = f * n_t / (n_t + k.rare_tokens)
+        weight += f
+        for j in range(S):
+            value = d[j] - mean
+            g = value * fabs(value)
+            x[j] += f * value
+            q[j] += f * g
+            rare_x[j] += rare * value
+            rare_q[j] += rare * g
+    z = pow(1.0 + weight, k.length_exponent)
+    for j in range(S):
+        x[j] = x[j] / z
+        q[j] = k.square_law_scale * q[j] / z
+        rare_x[j] = rare_x[j] / z
+        rare_q[j] = k.rare_square_law_scale * rare_q[j] / z
+
+
+cdef inline void log_likelihood(
+    const Table* table,
+    const Features* features,
+    const View* view,
+    uint64_t v,
+    const int64_t* active,
+    uint64_t S,
+    double* log_totals,
+    double* z,
+) noexcept nogil:
+    """``sum f log phi`` per active class, into ``z[S]``; `log_totals` is room for S numbers."""
+    cdef uint64_t C = table.n_classes
+    cdef const double* totals = table.totals + view.store * C
+    cdef double n = 0.0, vocabulary = <double>table.known[view.store], pseudo_total = 0.0, n_k, p, total
+    cdef const double* row
+    cdef const Feature* feature
+    cdef uint64_t i, j
+    cdef double one
+    for j in range(S):
+        z[j] = 0.0
+        n += totals[active[j]]
+    if n == 0:
+        return
+    if view.smoothing == SMOOTH_LAPLACE:
+        pseudo_total = view.pseudo * vocabulary
+    elif view.smoothing == SMOOTH_DIRICHLET:
+        pseudo_total = view.pseudo
+    for j in range(S):
+        total = totals[active[j]] + pseudo_total
+        log_totals[j] = log(total) if total > 0 else -INFINITY
+    for i in range(features.ends[v], features.ends[v + 1]):
+        feature = features.items + i
+        if feature.row < 0 and view.skips_unknown:
+            continue
+        row = table.counts + <uint64_t>feature.row * C
+        p = 0.0
+        if view.smoothing == SMOOTH_LAPLACE:
+            for j in range(S):
+                one = row[active[j]] if feature.row >= 0 else 0.0
+                z[j] += feature.f * (log_count(view, one) - log_totals[j])
+            continue
+        if view.smoothing == SMOOTH_DIRICHLET:
+            n_k = 0.0
+            if feature.row >= 0:
+                for j in range(S):
+                    n_k += row[active[j]]
+            p = view.pseudo * ((n_k + 0.5) / (n + 0.5 * (vocabulary + 1.0)))
+        for j in range(S):
+            one = (row[active[j]] if feature.row >= 0 else 0.0) + p
+            z[j] += feature.f * (log(one) - log_totals[j]) if one > 0 else -INFINITY
+
+
+cdef inline void log_density(
+    const Moments* moments,
+    uint64_t n_classes,
+    double pseudo_observations,
+    double x,
+    const int64_t* active,
+    uint64_t S,
+    const Constants* k,
+    double* z,
+) noexcept nogil:
+    """The Gaussian's log density per active class, into ``z[S]``; 0 of a missing number."""
+    cdef double n = 0.0, mean = 0.0, squares = 0.0, step, together, pooled, pooled_mean = 0.0, m, variance
+    cdef uint64_t c, j
+    for c in range(n_classes):
+        if moments.n[c] == 0:
+            continue
+        step = moments.mean[c] - mean
+        together = n + moments.n[c]
+        squares += moments.squares[c] + step * step * (n * moments.n[c] / together)
+        mean += step * (moments.n[c] / together)
+        n = together
+    pooled = squares / n if n != 0 else 0.0
+    for j in range(S):
+        z[j] = 0.0
+    if isnan(x) or n == 0 or pooled < k.variance_min:
+        return
+    for j in range(S):
+        pooled_mean += moments.mean[active[j]] * (moments.n[active[j]] / n)
+    for j in range(S):
+        c = active[j]
+        m = moments.mean[c] if moments.n[c] != 0 else pooled_mean
+        variance = (moments.squares[c] + pseudo_observations * pooled) / (moments.n[c] + pseudo_observations)
+        variance = variance if variance > k.variance_min else k.variance_min
+        z[j] = -0.5 * log(variance) - (x - m) * (x - m) / (2.0 * variance)
+
+
+cdef inline void add_number(Moments* moments, double x, uint64_t c, double weight) noexcept nogil:
+    """The twin of `Moments.add`."""
+    cdef double n = moments.n[c] + weight
+    cdef double step = x - moments.mean[c]
+    cdef double more
+    moments.n[c] = n
+    moments.mean[c] += step * weight / n
+    more = weight * step * (x - moments.mean[c])
+    moments.squares[c] += more if more > 0.0 else 0.0

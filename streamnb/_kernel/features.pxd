@@ -1,0 +1,218 @@
+# What the views read in a message, in C: the twins of the readers and of `Multinomial.features`.
+
+from libc.math cimport log, rint
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from streamnb._kernel.table cimport hash_bytes, same
+from streamnb._kernel.tokens cimport Scratch, Text, Token, Tokens, grow, read_tokens, room
+
+cdef enum:
+    WORDS, PAIRS, CHARACTERS, EDGES, GIVEN, NUMBER  # GIVEN: tokens that arrive with their counts
+
+cdef enum:
+    BY_COUNTS, BY_BOOLEAN, BY_LOG
+
+cdef enum:
+    STAMP = 4294967296  # a stamp leaves room for so many features
+
+
+cdef struct View:
+    int reader
+    uint64_t n  # of runs and edges
+    uint64_t characters_max
+    uint64_t group  # which text it reads, or which number or given tokens
+    uint64_t store  # which view of the store it counts in
+    int weight
+    bint skips_unknown
+    int smoothing
+    double pseudo  # alpha, mu, or a Gaussian's pseudo-observations
+    double* logs  # log(count + alpha), 0 where it was not asked for yet; see evidence.pxd
+
+
+cdef struct Feature:
+    uint64_t start  # in the scratch
+    uint64_t size
+    uint64_t hash
+    int64_t row  # -1: no class has taught it
+    double f
+
+
+cdef struct Features:
+    Feature* items
+    uint64_t capacity
+    uint64_t* ends  # where each view's features begin, and where the last ones end
+    uint64_t* seen  # by hash: a stamp of message and view, plus the feature's number
+    uint64_t seen_mask
+    uint64_t stamp
+    uint64_t seed
+
+
+cdef struct Given:  # tokens that arrived with their counts, end to end
+    const uint8_t* bytes
+    const uint64_t* ends
+    const double* counts
+
+
+cdef inline int read_view(
+    Features* features, Scratch* scratch, const View* view, const Tokens* tokens, uint64_t first, uint64_t* n
+) noexcept nogil:
+    """The features of a view that reads tokens, each counted, from number `first` to `n`."""
+    cdef uint64_t i, start, size, edge
+    cdef const Token* token
+    if view.reader == WORDS:
+        for i in range(tokens.n):
+            token = tokens.items + i
+            if count(features, scratch, view.store, token.start, token.size, first, n) != 0:
+                return -1
+    elif view.reader == PAIRS:
+        for i in range(1, tokens.n):
+            token = tokens.items + i
+            size = tokens.items[i - 1].size
+            start = room(scratch, size + 1 + token.size)
+            if start == <uint64_t>-1:
+                return -1
+            memcpy(scratch.bytes + start, scratch.bytes + tokens.items[i - 1].start, size)
+            scratch.bytes[start + size] = c" "
+            memcpy(scratch.bytes + start + size + 1, scratch.bytes + token.start, token.size)
+            if count(features, scratch, view.store, start, size + 1 + token.size, first, n) != 0:
+                return -1
+    elif view.reader == CHARACTERS:
+        for i in range(tokens.n):
+            if read_runs(features, scratch, view, tokens.items + i, first, n) != 0:
+                return -1
+    else:
+        edge = view.n if view.n < tokens.n else tokens.n
+        for i in range(2 * edge):
+            token = tokens.items + (i if i < edge else tokens.n - edge + (i - edge))
+            start = room(scratch, token.size + 1)
+            if start == <uint64_t>-1:
+                return -1
+            scratch.bytes[start] = c"h" if i < edge else c"t"
+            memcpy(scratch.bytes + start + 1, scratch.bytes + token.start, token.size)
+            if count(features, scratch, view.store, start, token.size + 1, first, n) != 0:
+                return -1
+    return 0
+
+
+cdef inline int read_runs(
+    Features* features, Scratch* scratch, const View* view, const Token* token, uint64_t first, uint64_t* n
+) noexcept nogil:
+    """Runs of `view.n` code points of the token padded by a space on both sides; the whole if it is shorter."""
+    cdef uint64_t size = token.size + 2
+    cdef uint64_t start = room(scratch, size)
+    cdef uint64_t begin = 0, end = 0, characters = 0
+    cdef uint8_t* padded
+    if start == <uint64_t>-1:
+        return -1
+    padded = scratch.bytes + start
+    padded[0] = c" "
+    memcpy(padded + 1, scratch.bytes + token.start, token.size)
+    padded[size - 1] = c" "
+    while end < size and characters < view.n:  # to the end of the first run
+        end = after_character(padded, end, size)
+        characters += 1
+    while True:
+        if count(features, scratch, view.store, start + begin, end - begin, first, n) != 0:
+            return -1
+        if end >= size:
+            return 0
+        padded = scratch.bytes + start
+        begin = after_character(padded, begin, size)
+        end = after_character(padded, end, size)
+
+
+cdef inline uint64_t after_character(const uint8_t* text, uint64_t at, uint64_t size) noexcept nogil:
+    at += 1
+    while at < size and (text[at] & 0xC0) == 0x80:
+        at += 1
+    return at
+
+
+cdef inline int take_given(
+    Features* features, Scratch* scratch, const View* view, const Given* given, uint64_t begin, uint64_t end, uint64_t* n
+) noexcept nogil:
+    """The features that arrived as numbers `begin` to `end` of a batch's given tokens, all different."""
+    cdef uint64_t i, start, size, source
+    cdef Feature* feature
+    if grow(<void**>&features.items, &features.capacity, n[0] + end - begin, sizeof(Feature)) != 0:
+        return -1
+    for i in range(begin, end):
+        source = given.ends[i - 1] if i else 0
+        size = given.ends[i] - source
+        start = room(scratch, size)
+        if start == <uint64_t>-1:
+            return -1
+        memcpy(scratch.bytes + start, given.bytes + source, size)
+        feature = features.items + n[0]
+        feature.start = start
+        feature.size = size
+        feature.hash = hash_bytes(scratch.bytes + start, size, features.seed + view.store)
+        feature.f = given.counts[i]
+        n[0] += 1
+    return 0
+
+
+cdef inline void weigh(Features* features, const View* view, uint64_t first, uint64_t last) noexcept nogil:
+    """What each counts, from how often it stands in the message."""
+    cdef uint64_t i
+    cdef Feature* feature
+    if view.weight == BY_COUNTS:
+        return
+    for i in range(first, last):
+        feature = features.items + i
+        if view.weight == BY_BOOLEAN:
+            feature.f = 1.0
+        elif feature.f == 1.0:
+            feature.f = 177.0 / 256.0  # ln 2, rounded to 1/256
+        else:
+            feature.f = rint(256.0 * log(1.0 + feature.f)) / 256.0
+
+
+cdef inline int count(
+    Features* features, Scratch* scratch, uint64_t store, uint64_t start, uint64_t size, uint64_t first, uint64_t* n
+) noexcept nogil:
+    """Count a feature of a view whose features begin at `first`: one more, or a new one at the end."""
+    cdef uint64_t h = hash_bytes(scratch.bytes + start, size, features.seed + store)
+    cdef uint64_t at = h & features.seen_mask
+    cdef Feature* feature
+    while features.seen[at] >= features.stamp:  # later stamps are larger, and this is the latest
+        feature = features.items + (features.seen[at] - features.stamp)
+        if (
+            feature.hash == h
+            and feature.size == size
+            and same(scratch.bytes + feature.start, scratch.bytes + start, size)
+        ):
+            feature.f += 1.0
+            return 0
+        at = (at + 1) & features.seen_mask
+    if grow(<void**>&features.items, &features.capacity, n[0] + 1, sizeof(Feature)) != 0:
+        return -1
+    feature = features.items + n[0]
+    feature.start = start
+    feature.size = size
+    feature.hash = h
+    feature.f = 1.0
+    features.seen[at] = features.stamp + n[0]
+    n[0] += 1
+    if (n[0] - first) * 2 > features.seen_mask:
+        return widen_seen(features, first, n[0])
+    return 0
+
+
+cdef inline int widen_seen(Features* features, uint64_t first, uint64_t n) noexcept nogil:
+    cdef uint64_t size = (features.seen_mask + 1) * 4
+    cdef uint64_t* seen = <uint64_t*>calloc(size, sizeof(uint64_t))
+    cdef uint64_t i, at
+    if seen == NULL:
+        return -1
+    free(features.seen)
+    features.seen = seen
+    features.seen_mask = size - 1
+    for i in range(first, n):
+        at = features.items[i].hash & features.seen_mask
+        while features.seen[at] >= features.stamp:
+            at = (at + 1) & features.seen_mask
+        features.seen[at] = features.stamp + i
+    return 0
