@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
@@ -127,6 +128,15 @@ class CountStore:
     ----------
     views : sequence of str
         Their names.
+    max_tokens : int, optional
+        How many tokens all views may hold together; see `make_room`.
+
+    Attributes
+    ----------
+    evicted_tokens : int
+        Tokens let go so far.
+    evicted_mass : float
+        And the counts that went with them.
 
     Examples
     --------
@@ -137,14 +147,55 @@ class CountStore:
     {'free': [1.0]}
     """
 
-    def __init__(self, views: Sequence[str]) -> None:
+    def __init__(self, views: Sequence[str], max_tokens: int | None = None) -> None:
         self.views = {view: ViewCounts() for view in views}
+        self.max_tokens = max_tokens
+        self.evicted_tokens = 0
+        self.evicted_mass = 0.0
 
     def __getitem__(self, view: str) -> ViewCounts:
         return self.views[view]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.views)
+
+    def __len__(self) -> int:
+        return sum(len(counts.rows) for counts in self.views.values())
+
+    def make_room(self, features: Mapping[str, Mapping[str, float]]) -> None:
+        """Let go of rare tokens until a message's new ones fit under `max_tokens`.
+
+        One sweep lets go of a sixteenth of the cap, so that sweeps are rare. What goes is a function of the
+        counts alone, and of a hash without a key where they are equal: the same stream, the same vocabulary.
+
+        Parameters
+        ----------
+        features : mapping of str to mapping
+            The message's weighted tokens, by view.
+        """
+        if self.max_tokens is None:
+            return
+        while held := len(self):
+            new = sum(token not in self[view].rows for view, tokens in features.items() for token in tokens)
+            excess = held + new - self.max_tokens
+            if excess <= 0:
+                return
+            self.evict(min(held, max(self.max_tokens // 16, excess)))
+
+    def evict(self, n: int) -> None:
+        """Let go of the `n` tokens with the smallest counts, and correct the totals."""
+        ranked = sorted(
+            (sum_of(row), mmh3.hash128(name(view, token)), view, token)
+            for view, counts in self.views.items()
+            for token, row in counts.rows.items()
+        )
+        for _, _, view, token in ranked[:n]:
+            counts = self.views[view]
+            row = counts.rows.pop(token)
+            for c, count in enumerate(row):
+                counts.totals[c] = max(0.0, counts.totals[c] - count)
+            self.evicted_mass += sum_of(row)
+        self.evicted_tokens += n
 
     def add_class(self) -> None:
         """Append a class to every view."""
@@ -215,6 +266,14 @@ class CountStore:
         for view_counts, totals in zip(restored, frozen.totals.tolist(), strict=True):
             view_counts.totals = totals
         self.views = dict(zip(self.views, restored, strict=True))
+
+
+def sum_of(row: Sequence[float]) -> float:
+    """The sum of a row, from the first class to the last: the order is part of the result's last bit."""
+    total = 0.0
+    for count in row:
+        total += count
+    return total
 
 
 class Frozen(NamedTuple):

@@ -39,6 +39,10 @@ class Digest:
         statement = name + struct.pack(f"<{len(values)}d", *values)
         self._sum = (self._sum + mmh3.hash128(statement)) % _MODULUS
 
+    def add_sum(self, total: int) -> None:
+        """Add the sum of the hashes of statements that were hashed elsewhere, as `add` hashes them."""
+        self._sum = (self._sum + total) % _MODULUS
+
     def add_digest(self, other: Digest) -> None:
         """Add all statements of another digest."""
         self._sum = (self._sum + other._sum) % _MODULUS

@@ -55,6 +55,9 @@ class NaiveBayes(State):
         Classes declared before anything is learned; others may appear at any time.
     classes_max : int
         A label that would be one class more is refused and flagged.
+    max_tokens : int, optional
+        How many tokens the counts may hold, about 60 bytes each with two classes; at the cap the rarest
+        sixteenth is let go. By default there is no cap.
     tokenizer : Tokenizer, optional
     raw : bool
         Whether scores carry the product posterior over the same counts beside their own.
@@ -171,6 +174,8 @@ class NaiveBayes(State):
             self.head.unknown_share.add(_share(unknown, known + unknown), c, weight)
             if evidence is not None and len(active) > 1 and c in active:
                 self.head.learn(evidence.opinion, evidence.phi, active, active.index(c), weight)
+        by_view = dict(zip((view.name for view in self.views), reading.features, strict=True))
+        self.counts.make_room({view: tokens for view, tokens in by_view.items() if isinstance(tokens, dict)})
         for view, features in zip(self.views, reading.features, strict=True):
             if isinstance(features, dict):
                 self.counts[view.name].add(features, c, weight)

@@ -5,6 +5,7 @@ The state says nothing of how it is used; `NaiveBayes` scores from it and learns
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
@@ -54,6 +55,7 @@ class State:
         head: HeadKind | None = None,
         classes: Sequence[Label] = (),
         classes_max: int = 256,
+        max_tokens: int | None = None,
         tokenizer: Tokenizer | None = None,
         raw: bool = False,
         explain: int = 0,
@@ -67,6 +69,9 @@ class State:
         self.prior = prior or LearnedPrior()
         self.tokenizer = tokenizer or Tokenizer()
         self.classes_max = classes_max
+        self.max_tokens = max_tokens
+        if max_tokens is not None and max_tokens < 16:
+            raise ValueError(f"`max_tokens` must be at least 16, not {max_tokens}")
         self.raw = raw
         self.explain = explain
         self.declared = tuple(classes)
@@ -76,7 +81,7 @@ class State:
         self.learned = 0
         self.compiled = self._is_compiled(compiled)
         store = _kernel.CountStore if self.compiled else CountStore
-        self.counts = store([v.name for v in self.views if not isinstance(v.reader, Number)])
+        self.counts = store([v.name for v in self.views if not isinstance(v.reader, Number)], max_tokens)
         self.moments = {v.name: Moments() for v in self.views if isinstance(v.reader, Number)}
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
@@ -188,7 +193,10 @@ class State:
             sections["moments"] = np.concatenate([moments.freeze() for moments in self.moments.values()])
         if self.head is not None:
             sections.update(self.head.freeze())
-        return {"classes": list(self.classes), "learned": self.learned}, sections
+        values: dict[str, object] = {"classes": list(self.classes), "learned": self.learned}
+        if self.counts.evicted_tokens:
+            values |= {"evicted_tokens": self.counts.evicted_tokens, "evicted_mass": self.counts.evicted_mass}
+        return values, sections
 
     def restore(self, values: Mapping[str, object], sections: Sections) -> None:
         """Take the place of what `freeze` gave, into a model that has learned nothing yet.
@@ -214,6 +222,10 @@ class State:
         self.class_counts = floats(sections, "class_counts", (1, n_classes), minimum=0.0)[0].tolist()
         self.learned = learned
         self.counts.restore(sections, n_classes)
+        tokens, mass = values.get("evicted_tokens", 0), values.get("evicted_mass", 0.0)
+        if not isinstance(tokens, int) or not isinstance(mass, int | float) or not 0 <= mass < math.inf:
+            raise SnapshotError("The state does not say what was evicted.", HINT)
+        self.counts.evicted_tokens, self.counts.evicted_mass = tokens, float(mass)
         if self.moments:
             array = floats(sections, "moments", (3 * len(self.moments), n_classes))
             if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
@@ -239,6 +251,8 @@ class State:
         if self.head is not None:
             digest.add_digest(self.head.length.digest("length", names))
         order_free = digest.hex()
+        if self.counts.evicted_tokens:
+            digest.add(name("evicted"), self.counts.evicted_tokens, self.counts.evicted_mass)
         for view, moments in self.moments.items():
             digest.add_digest(moments.digest(view, names))
         if self.head is not None:
@@ -269,6 +283,7 @@ class State:
         return {
             "classes_max": self.classes_max,
             "declared": list(self.declared),
+            "max_tokens": self.max_tokens,
             "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in self.views},
             "prior": msgspec.to_builtins(self.prior),
         }

@@ -7,12 +7,15 @@ import numpy as np
 
 from streamnb.counts import CountStore as PlainCountStore
 from streamnb.counts import checked, twice
+from streamnb.digest import Digest, name
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memmove, memset
 
-from streamnb._kernel.tokens cimport SLACK
-from streamnb._kernel.table cimport Table, close_table, find, hash_bytes, insert, open_table, reserve, widen
+from streamnb._kernel.murmur cimport Hash128, murmur
+from streamnb._kernel.tokens cimport SLACK, grow
+from streamnb._kernel.table cimport Slot, Table, close_table, find, hash_bytes, insert, open_table, rebuild, reserve, widen
 
 
 _SLACK = bytes(SLACK)
@@ -58,6 +61,15 @@ cdef class Rows:
             if table.views[row] == self.view:
                 token = table.arena[table.starts[row] : table.starts[row + 1]]
                 yield token.decode(), self._row(row)
+
+    def keys(self):
+        """Tokens, oldest first."""
+        return iter(self)
+
+    def values(self):
+        """Counts, oldest token's first."""
+        for _, counts in self.items():
+            yield counts
 
     cdef int64_t _find(self, str token) except -2:
         cdef bytes data = token.encode() + _SLACK
@@ -142,7 +154,7 @@ cdef class ViewCounts:
             0.0, table.totals[self.view * table.n_classes + c] - total
         )
         if emptied:
-            self.store.compact()
+            self.store.keep(self.store.freeze()["counts"].any(axis=1))
 
     def merge(self, other, classes):
         """Add another view's counts; see `streamnb.counts.ViewCounts.merge`."""
@@ -160,7 +172,9 @@ cdef class ViewCounts:
 cdef class CountStore:
     """The counts of all count views; see `streamnb.counts.CountStore`."""
 
-    def __cinit__(self, views):
+    def __cinit__(self, views, max_tokens=None):
+        self.max_tokens = max_tokens
+        self.evicted_tokens, self.evicted_mass = 0, 0.0
         seed = int.from_bytes(os.urandom(8), "little")
         if open_table(&self.table, len(views), seed) != 0:
             raise MemoryError("no memory for a count store")
@@ -170,13 +184,47 @@ cdef class CountStore:
         close_table(&self.table)
 
     def __reduce__(self):
-        return _thawed, (list(self.views), self.freeze(), self.table.n_classes)
+        evicted = (self.evicted_tokens, self.evicted_mass)
+        return _thawed, (list(self.views), self.max_tokens, self.freeze(), self.table.n_classes, evicted)
 
     def __getitem__(self, view):
         return self.views[view]
 
     def __iter__(self):
         return iter(self.views)
+
+    def __len__(self):
+        return self.table.rows
+
+    def make_room(self, features):
+        """Let go of rare tokens until a message's new ones fit under `max_tokens`."""
+        PlainCountStore.make_room(self, features)
+
+    def evict(self, n):
+        """Let go of the `n` tokens with the smallest counts, and correct the totals."""
+        cdef Table* table = &self.table
+        cdef uint64_t row, c, C = table.n_classes, at
+        cdef double[::1] sums = np.zeros(table.rows)
+        cdef uint64_t[::1] high = np.zeros(table.rows, np.uint64)
+        cdef uint64_t[::1] low = np.zeros(table.rows, np.uint64)
+        cdef Hash128 h
+        cdef Statement statement = Statement([name(view) for view in self.views], [])
+        for row in range(table.rows):
+            for c in range(C):
+                sums[row] += table.counts[row * C + c]
+            at = statement.begin(table, row)
+            h = murmur(statement.buffer, at)
+            high[row], low[row] = h.high, h.low
+        order = np.lexsort((low, high, sums))[:n]
+        kept = np.ones(table.rows, np.uint8)
+        kept[order] = 0
+        for row in order.tolist():
+            for c in range(C):
+                total = table.totals[table.views[row] * C + c] - table.counts[row * C + c]
+                table.totals[table.views[row] * C + c] = total if total > 0.0 else 0.0
+            self.evicted_mass += sums[row]
+        self.evicted_tokens += n
+        self.keep(kept)
 
     def add_class(self):
         """Append a class to every view."""
@@ -189,7 +237,29 @@ cdef class CountStore:
 
     def digest(self, classes):
         """The digest of all rows and totals, by the classes' names."""
-        return PlainCountStore.digest(self, classes)
+        cdef Table* table = &self.table
+        cdef uint64_t row, c, C = table.n_classes, size
+        cdef double n
+        cdef Hash128 h
+        cdef uint64_t low = 0, high = 0
+        cdef Statement statement = Statement(
+            [name("count", view) for view in self.views], [name(class_name) for class_name in classes]
+        )
+        digest = Digest()
+        for row in range(table.rows):
+            size = statement.begin(table, row)
+            for c in range(C):
+                n = table.counts[row * C + c]
+                if n != 0:
+                    h = murmur(statement.buffer, statement.end(size, c, n))
+                    low += h.low
+                    high += h.high + (low < h.low)
+        digest.add_sum((int(high) << 64) + int(low))
+        for i, view in enumerate(self.views):
+            for c in range(C):
+                if table.totals[i * C + c] != 0:
+                    digest.add(name("total", view, classes[c]), table.totals[i * C + c])
+        return digest
 
     def freeze(self):
         """The store as arrays that no later learning changes."""
@@ -246,19 +316,72 @@ cdef class CountStore:
         if n_classes:
             memcpy(table.totals, &totals[0, 0], table.n_views * n_classes * sizeof(double))
 
-    cdef compact(self):
-        """Leave out the rows that count nothing."""
-        sections = self.freeze()
-        kept = sections["counts"].any(axis=1)
-        ends = sections["token_ends"].astype(np.int64)
-        starts = np.concatenate([np.zeros(1, np.int64), ends[: len(ends) - 1]])
-        blob = sections["token_bytes"].tobytes()
-        tokens = [blob[a:b] for a, b, keep in zip(starts, ends, kept) if keep]
-        sections["token_bytes"] = np.frombuffer(b"".join(tokens), np.uint8)
-        sections["token_ends"] = np.cumsum([len(token) for token in tokens], dtype=np.uint64)
-        sections["token_views"] = sections["token_views"][kept]
-        sections["counts"] = sections["counts"][kept]
-        self.restore(sections, self.table.n_classes)
+    cdef keep(self, kept):
+        """Leave out the rows that are not kept; those that are move together."""
+        cdef const uint8_t[::1] mask = np.ascontiguousarray(kept, np.uint8)
+        cdef Table* table = &self.table
+        cdef uint64_t row, start, size, at = 0, last = 0, C = table.n_classes
+        for row in range(table.rows):
+            start = table.starts[row]
+            size = table.starts[row + 1] - start
+            if not mask[row]:
+                table.known[table.views[row]] -= 1
+                continue
+            memmove(table.arena + at, table.arena + start, size)
+            memmove(table.counts + last * C, table.counts + row * C, C * sizeof(double))
+            table.views[last] = table.views[row]
+            table.starts[last] = at
+            at += size
+            last += 1
+        table.starts[last] = at
+        table.rows = last
+        memset(table.slots, 0, (table.mask + 1) * sizeof(Slot))
+        rebuild(table)
+
+
+cdef class Statement:
+    """A statement about a token, as `streamnb.digest` words it, put together without an object a token.
+
+    Parameters
+    ----------
+    heads : list of bytes
+        What stands before the token, by view.
+    tails : list of bytes
+        What stands after it, by class.
+    """
+
+    cdef uint8_t* buffer
+    cdef uint64_t capacity
+    cdef list heads, tails
+
+    def __cinit__(self, list heads, list tails):
+        self.heads, self.tails = heads, tails
+
+    def __dealloc__(self):
+        free(self.buffer)
+
+    cdef uint64_t begin(self, const Table* table, uint64_t row) except 0:
+        """The head, the token's length and the token; returns how many bytes they are."""
+        cdef bytes head = self.heads[table.views[row]]
+        cdef uint64_t n = len(head)
+        cdef uint32_t size = <uint32_t>(table.starts[row + 1] - table.starts[row])
+        cdef uint64_t longest = 0
+        for tail in self.tails:
+            longest = max(longest, len(tail))
+        if grow(<void**>&self.buffer, &self.capacity, n + 4 + size + longest + 8, 1) != 0:
+            raise MemoryError("no memory for a digest")
+        memcpy(self.buffer, <const uint8_t*>head, n)
+        memcpy(self.buffer + n, &size, 4)
+        memcpy(self.buffer + n + 4, table.arena + table.starts[row], size)
+        return n + 4 + size
+
+    cdef uint64_t end(self, uint64_t at, uint64_t c, double count):
+        """The class and the count after it; returns how many bytes the statement is."""
+        cdef bytes tail = self.tails[c]
+        cdef uint64_t n = len(tail)
+        memcpy(self.buffer + at, <const uint8_t*>tail, n)
+        memcpy(self.buffer + at + n, &count, 8)
+        return at + n + 8
 
 
 cdef _array(const uint8_t* data, uint64_t size, dtype):
@@ -266,8 +389,9 @@ cdef _array(const uint8_t* data, uint64_t size, dtype):
     return np.frombuffer(data[:size], dtype)
 
 
-def _thawed(views, sections, n_classes):
+def _thawed(views, max_tokens, sections, n_classes, evicted):
     """A copy of a store, from what `CountStore.freeze` gave."""
-    store = CountStore(views)
+    store = CountStore(views, max_tokens)
     store.restore(sections, n_classes)
+    store.evicted_tokens, store.evicted_mass = evicted
     return store

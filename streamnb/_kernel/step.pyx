@@ -93,6 +93,8 @@ cdef class Driver:
     cdef int64_t first_tokens  # the view whose known and unknown tokens are told, or -1
     cdef bint calibrated, raw, uniform
     cdef double prior_smoothing
+    cdef uint64_t max_tokens
+    cdef CountStore store  # while a batch runs
     cdef list groups, given_fields, number_fields
     cdef Scratch scratch
     cdef Tokens* tokens  # of each text, then of each text's first characters
@@ -141,6 +143,7 @@ cdef class Driver:
         self.head.n_text_views = len(model.text_views)
         self.head.n_features = 4 * len(model.text_views) + 2 + len(model.other_views)
         self.raw = model.raw
+        self.max_tokens = model.max_tokens or 0
         self.uniform = isinstance(model.prior, UniformPrior)
         self.prior_smoothing = 0.0 if self.uniform else model.prior.smoothing
 
@@ -233,7 +236,8 @@ cdef class Driver:
         cdef double[:, ::1] raw_view = raw if raw is not None else np.empty((0, 0))
         cdef int64_t[:, ::1] numbers_view = numbers
         cdef bint has_raw = raw is not None
-        cdef Table* table = &(<CountStore>model.counts).table
+        self.store = model.counts
+        cdef Table* table = &self.store.table
         cdef Out out
         cdef int failed = 0
         self._load(model, width)
@@ -248,6 +252,7 @@ cdef class Driver:
                 failed = self._message(table, &inbox, i, y[i], g[i], score, &out)
                 if failed:
                     break
+        self.store = None
         self._store(model, classes[: self.n_classes])
         if failed:
             raise MemoryError(f"no memory to learn message {i} of the batch; those before it are learned")
@@ -580,14 +585,14 @@ cdef class Driver:
         cdef uint64_t v, j, rows = 0, size = 0
         cdef double n, total, x
         cdef Feature* feature
-        for j in range(self.features.ends[self.n_views]):
-            if self.features.items[j].row < 0:
-                rows += 1
-                size += self.features.items[j].size
+        self._count_new(&rows, &size)
         if y == self.n_classes:
             if widen(table) != 0:
                 return -1
             self._add_class(y)
+        if self.max_tokens and table.rows + rows > self.max_tokens:
+            if self._make_room(table, &rows, &size) != 0:
+                return -1
         if reserve(table, rows, size) != 0:
             return -1
         if self.calibrated:
@@ -620,6 +625,31 @@ cdef class Driver:
         self.class_counts[y] += weight
         self.learned += 1
         return 0
+
+    cdef void _count_new(self, uint64_t* rows, uint64_t* size) noexcept nogil:
+        """How many of the message's tokens no class has taught, and how long they are together."""
+        cdef uint64_t j
+        rows[0] = size[0] = 0
+        for j in range(self.features.ends[self.n_views]):
+            if self.features.items[j].row < 0:
+                rows[0] += 1
+                size[0] += self.features.items[j].size
+
+    cdef int _make_room(self, Table* table, uint64_t* rows, uint64_t* size) noexcept nogil:
+        """The twin of `CountStore.make_room`; the rows that stay are looked up again."""
+        cdef uint64_t excess, n
+        cdef int failed = 0
+        while table.rows and table.rows + rows[0] > self.max_tokens and not failed:
+            excess = table.rows + rows[0] - self.max_tokens
+            n = self.max_tokens // 16 if self.max_tokens // 16 > excess else excess
+            with gil:
+                try:
+                    self.store.evict(n if n < table.rows else table.rows)
+                except MemoryError:
+                    failed = -1
+            self._look_up(table)
+            self._count_new(rows, size)
+        return failed
 
     cdef void _add_class(self, uint64_t c) noexcept nogil:
         cdef uint64_t i
