@@ -9,10 +9,11 @@ import msgspec
 from streamnb import __version__
 from streamnb.clock import SystemClock
 from streamnb.config import (
+    ConfluentInput,
+    ConfluentOutput,
     InputSettings,
-    KafkaInput,
-    KafkaOutput,
     LinesInput,
+    LinesOutput,
     OutputSettings,
     Settings,
     client,
@@ -55,6 +56,7 @@ def model(settings: Settings) -> NaiveBayes:
             head=settings.model.head,
             classes=settings.model.classes,
             classes_max=settings.model.classes_max,
+            max_tokens=settings.model.max_tokens,
             tokenizer=settings.tokens,
             raw=settings.output.raw_posterior,
             explain=settings.output.explanation,
@@ -132,6 +134,10 @@ def source(settings: Settings, room: InputSettings) -> Source:
     """Where records come from."""
     if isinstance(room, LinesInput):
         return JsonlSource(room.path, room.line_bytes_max)
+    if isinstance(room, ConfluentInput):
+        from streamnb.transports.confluent import ConfluentSource
+
+        return ConfluentSource(room.topics, client(settings, room), group=room.group)
     from streamnb.transports.kafka import KafkaSource
 
     return KafkaSource(room.topics, client(settings, room), group=room.group)
@@ -139,16 +145,17 @@ def source(settings: Settings, room: InputSettings) -> Source:
 
 def sink(settings: Settings, room: OutputSettings, *, dead_letters: bool = False) -> Sink:
     """Where records go."""
-    if isinstance(room, KafkaOutput):
-        from streamnb.transports.kafka import KafkaSink
+    if isinstance(room, LinesOutput):
+        return JsonlDeadLetters(room.path) if dead_letters else JsonlSink(room.path)
+    brokers = client(settings, room)
+    limits = {"in_flight_max": room.in_flight_max, "delivery_timeout_ms": room.delivery_timeout_ms}
+    if isinstance(room, ConfluentOutput):
+        from streamnb.transports.confluent import ConfluentSink
 
-        return KafkaSink(
-            room.topic,
-            client(settings, room),
-            in_flight_max=room.in_flight_max,
-            delivery_timeout_ms=room.delivery_timeout_ms,
-        )
-    return JsonlDeadLetters(room.path) if dead_letters else JsonlSink(room.path)
+        return ConfluentSink(room.topic, brokers, **limits)
+    from streamnb.transports.kafka import KafkaSink
+
+    return KafkaSink(room.topic, brokers, **limits)
 
 
 def check_rooms(settings: Settings) -> tuple[InputSettings, OutputSettings, OutputSettings]:
@@ -167,8 +174,8 @@ def check_rooms(settings: Settings) -> tuple[InputSettings, OutputSettings, Outp
     assert came is not None
     assert goes is not None
     assert aside is not None
-    read = set(came.topics) if isinstance(came, KafkaInput) else {came.path}
-    written = [room.topic if isinstance(room, KafkaOutput) else room.path for room in (goes, aside)]
+    read = {came.path} if isinstance(came, LinesInput) else set(came.topics)
+    written = [room.path if isinstance(room, LinesOutput) else room.topic for room in (goes, aside)]
     again = read & set(written) - {"-"}
     if again or written[0] == written[1]:
         name = again.pop() if again else written[0]

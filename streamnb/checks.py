@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from streamnb import assembly
-from streamnb.config import KafkaInput, KafkaOutput, LinesInput, Settings, client
+from streamnb.config import (
+    ConfluentInput,
+    ConfluentOutput,
+    LinesInput,
+    Settings,
+    TopicOutput,
+    TopicsInput,
+    client,
+)
 from streamnb.errors import TransportError
 from streamnb.recovery import check_statistics, starting_point
 from streamnb.snapshots import SnapshotDirectory
@@ -31,7 +39,7 @@ def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]
         ("sink", settings.sink),
         ("dead_letters.sink", settings.dead_letters.sink),
     ):
-        if isinstance(room, KafkaInput | KafkaOutput):
+        if isinstance(room, TopicsInput | TopicOutput):
             yield table, lambda room=room: _topics(settings, room, create)  # type: ignore[misc]
         elif isinstance(room, LinesInput):
             yield table, lambda room=room: _file(room)  # type: ignore[misc]
@@ -65,10 +73,13 @@ def _snapshots(settings: Settings) -> str:
     return f"{settings.snapshots.directory} resumes from number {newest.sequence}"
 
 
-def _topics(settings: Settings, room: KafkaInput | KafkaOutput, create: int) -> str:
-    from streamnb.transports.kafka import create_topics, describe_topics
+def _topics(settings: Settings, room: TopicsInput | TopicOutput, create: int) -> str:
+    if isinstance(room, ConfluentInput | ConfluentOutput):
+        from streamnb.transports.confluent import create_topics, describe_topics
+    else:
+        from streamnb.transports.kafka import create_topics, describe_topics
 
-    wanted = room.topics if isinstance(room, KafkaInput) else (room.topic,)
+    wanted = room.topics if isinstance(room, TopicsInput) else (room.topic,)
     found = describe_topics(client(settings, room), wanted)
     missing = [topic for topic in wanted if topic not in found]
     if missing and create:

@@ -75,7 +75,7 @@ def run(
     verbose: Annotated[bool, typer.Option("--verbose", help="Log the Kafka client's warnings too.")] = False,
 ) -> None:
     """Run the engine: records in, scores out, until SIGTERM or Ctrl-C (the batch in hand is finished)."""
-    from streamnb import assembly, snapshots
+    from streamnb import _kernel, assembly, snapshots
     from streamnb.config import load
     from streamnb.metrics import Metrics
     from streamnb.stopping import StopOnSignals
@@ -84,6 +84,8 @@ def run(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("kafka").setLevel(logging.WARNING if verbose else logging.CRITICAL)
+    if not _kernel.compiled:
+        logging.getLogger("streamnb").warning("plain Python, about fifty times slower: %s", _kernel.reason)
     settings = load(config, changes or ())
     begin = snapshots.read(begin_from) if begin_from is not None else None
     metrics = Metrics()

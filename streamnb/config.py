@@ -33,7 +33,9 @@ from streamnb.view import View
 FILE_BYTES_MAX = 1 << 20
 
 Client = dict[str, object]
-"""Settings of the Kafka client, under the client's own names."""
+"""Settings of a Kafka client, under the client's own names."""
+
+_NAMES_OF_SECRETS = ("password", "secret", "passphrase", "key.pem")
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,17 +51,23 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Declared before anything is learned; others may appear.
     classes_max : int
         A label past it becomes a dead letter.
+    max_tokens : int
+        Tokens of all views together, about 60 bytes each with two classes; at the cap the rarest sixteenth
+        is let go.
     """
 
     name: str = "streamnb"
     head: HeadKind | None = None
     classes: tuple[str, ...] = ()
     classes_max: int = 256
+    max_tokens: int = 5_000_000
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` where more classes are declared than allowed."""
+        """Raises ``ValueError`` where more classes are declared than allowed, or a bound is too small."""
         if self.classes_max < max(1, len(self.classes)):
             raise ValueError("`classes_max` must be at least 1 and not below the number of `classes`")
+        if self.max_tokens < 16:
+            raise ValueError("`max_tokens` must be at least 16")
 
 
 class KafkaInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="kafka"):
@@ -77,6 +85,25 @@ class KafkaInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
     topics: tuple[str, ...]
     group: str | None = None
     kafka: Client = {}
+
+
+class ConfluentInput(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="confluent"
+):
+    """Topics to read through librdkafka.
+
+    Parameters
+    ----------
+    topics : tuple of str
+    group : str, optional
+        As for `KafkaInput`.
+    confluent : dict
+        The client's own settings, over those of the table ``[confluent]``.
+    """
+
+    topics: tuple[str, ...]
+    group: str | None = None
+    confluent: Client = {}
 
 
 class LinesInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
@@ -122,14 +149,42 @@ class KafkaOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
             raise ValueError("`in_flight_max` and `delivery_timeout_ms` must be at least 1")
 
 
+class ConfluentOutput(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="confluent"
+):
+    """A topic to write through librdkafka, each record to the partition number it came from.
+
+    Parameters
+    ----------
+    topic : str
+    in_flight_max : int
+        Records that may wait for the broker's word.
+    delivery_timeout_ms : int
+    confluent : dict
+        The client's own settings, over those of the table ``[confluent]``.
+    """
+
+    topic: str
+    in_flight_max: int = 20_000
+    delivery_timeout_ms: int = 120_000
+    confluent: Client = {}
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a limit below 1."""
+        if min(self.in_flight_max, self.delivery_timeout_ms) < 1:
+            raise ValueError("`in_flight_max` and `delivery_timeout_ms` must be at least 1")
+
+
 class LinesOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
     """A file to append JSON lines to; ``-`` is standard output."""
 
     path: str
 
 
-InputSettings = KafkaInput | LinesInput
-OutputSettings = KafkaOutput | LinesOutput
+TopicsInput = KafkaInput | ConfluentInput
+TopicOutput = KafkaOutput | ConfluentOutput
+InputSettings = TopicsInput | LinesInput
+OutputSettings = TopicOutput | LinesOutput
 
 
 class DeadLetterSettings(DeadLetterLimits, frozen=True, forbid_unknown_fields=True):
@@ -148,6 +203,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     message: MessageFields = MessageFields()
     labels: dict[str, str] = {}
     kafka: Client = {}
+    confluent: Client = {}
     source: InputSettings | None = None
     sink: OutputSettings | None = None
     dead_letters: DeadLetterSettings = DeadLetterSettings()
@@ -192,7 +248,7 @@ def decode(tables: Mapping[str, object], where: str) -> Settings:
         raise _mistake(str(error), where) from error
     for client in _clients(settings):
         for key in client:
-            if ("password" in key or "secret" in key) and not isinstance(client[key], dict):
+            if any(word in key for word in _NAMES_OF_SECRETS) and not isinstance(client[key], dict):
                 raise SettingsError(
                     f"{where}: `{key}` is a secret and stands in the file.",
                     f'Put it into an environment variable and write {key} = {{ env = "NAME" }}.',
@@ -200,16 +256,30 @@ def decode(tables: Mapping[str, object], where: str) -> Settings:
     return settings
 
 
-def client(settings: Settings, room: KafkaInput | KafkaOutput | None = None) -> Client:
-    """The client settings of one room, secrets looked up.
+def client(settings: Settings, room: TopicsInput | TopicOutput | None = None) -> Client:
+    """The client settings of one room, secrets looked up; without a room those of ``[kafka]``.
 
     Raises
     ------
     SettingsError
         The environment lacks a variable that is referred to.
     """
-    merged = {**settings.kafka, **(room.kafka if room is not None else {})}
+    if isinstance(room, ConfluentInput | ConfluentOutput):
+        merged = {**_dotted(settings.confluent), **_dotted(room.confluent)}
+    else:
+        merged = {**settings.kafka, **(room.kafka if room is not None else {})}
     return {key: _looked_up(key, value) for key, value in merged.items()}
+
+
+def _dotted(tables: Mapping[str, object], above: str = "") -> Client:
+    """``bootstrap.servers = "..."`` is a table in TOML and one name to librdkafka; a reference stays."""
+    found: Client = {}
+    for key, value in tables.items():
+        if isinstance(value, dict) and set(value) != {"env"}:
+            found |= _dotted(value, f"{above}{key}.")
+        else:
+            found[above + key] = value
+    return found
 
 
 def _looked_up(key: str, value: object) -> object:
@@ -225,9 +295,12 @@ def _looked_up(key: str, value: object) -> object:
 
 def _clients(settings: Settings) -> Iterator[Client]:
     yield settings.kafka
+    yield _dotted(settings.confluent)
     for room in (settings.source, settings.sink, settings.dead_letters.sink):
         if isinstance(room, KafkaInput | KafkaOutput):
             yield room.kafka
+        elif isinstance(room, ConfluentInput | ConfluentOutput):
+            yield _dotted(room.confluent)
 
 
 def _apply(tables: dict[str, object], change: str) -> None:

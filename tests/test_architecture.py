@@ -29,9 +29,14 @@ LAYERS = (
     ("classifiers", "dead_letters", "recovery", "snapshots", "evaluation"),
     ("engine",),
     ("transports",),
-    ("transports.kafka_client", "transports.kafka_records", "transports.embedded"),
-    ("transports.kafka_sink",),
-    ("transports.memory", "transports.jsonl", "transports.kafka"),
+    (
+        "transports.kafka_client",
+        "transports.kafka_records",
+        "transports.confluent_client",
+        "transports.embedded",
+    ),
+    ("transports.kafka_sink", "transports.confluent_sink"),
+    ("transports.memory", "transports.jsonl", "transports.kafka", "transports.confluent"),
     ("history",),
     ("config",),
     ("assembly",),
@@ -130,11 +135,11 @@ def test_the_engine_knows_neither_mathematics_nor_world(room: str) -> None:
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "transports").glob("*.py")), ids=lambda path: path.stem)
 def test_a_transport_knows_no_other_world(path: Path) -> None:
-    """The parts of the Kafka transport know each other; nothing else does."""
-    allowed = {"kafka_client", "kafka_records", "kafka_sink"} if path.stem.startswith("kafka") else set()
+    """The parts of one Kafka transport know each other; nothing else does."""
+    own = path.stem.partition("_")[0]
     others = {room.removeprefix("transports.") for room in imports_of(path) if room.startswith("transports.")}
 
-    assert others - {path.stem} <= allowed
+    assert {other for other in others if other != own and not other.startswith(f"{own}_")} == set()
 
 
 def test_only_one_room_opens_files() -> None:

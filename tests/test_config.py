@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb import assembly
-from streamnb.config import KafkaInput, Settings, client, decode, load, paths
+from streamnb.config import ConfluentOutput, KafkaInput, Settings, client, decode, load, paths
 from streamnb.errors import SettingsError, SnapshotError, StreamnbError
 from streamnb.metrics import Metrics
 from streamnb.naive_bayes import NaiveBayes
@@ -111,9 +113,9 @@ def test_the_reference_shows_every_setting() -> None:
 
 
 def test_the_reference_shows_nothing_else() -> None:
-    """What it calls a setting is one; [labels] and [kafka] hold names of the user's and the client's."""
+    """What it calls a setting is one; [labels], [kafka] and [confluent] hold names of others."""
     known = {*paths(), *(path.rpartition(".")[0] for path in paths())}
-    own = {path for path in shown() if not re.match(r"(labels|kafka)\.|prior\.p\.", path)}
+    own = {path for path in shown() if not re.match(r"(labels|kafka|confluent)\.|prior\.p\.", path)}
     assert own - known == set()
 
 
@@ -126,7 +128,8 @@ def test_the_reference_gives_a_reason_for_every_setting() -> None:
         if key and "#" not in line[len(key[0]) :]:
             bare.append(line.removeprefix("# ").split(" = ")[0])
     explained_above = {"name", "reader", "event_model"}  # of [[views]]
-    explained_once = {"kind", "topic", "topics", "path", "in_flight_max", "delivery_timeout_ms", "kafka"}
+    explained_once = {"kind", "topic", "topics", "path", "in_flight_max", "delivery_timeout_ms"}
+    explained_once |= {"kafka", "confluent"}
     clients_own = {"bootstrap_servers", "security_protocol"}
     self_evident = {"category", "number", "flag", "ratio_window_records", "true"}
     assert set(bare) <= explained_above | explained_once | clients_own | self_evident
@@ -299,12 +302,18 @@ def test_a_secret_in_the_file_is_refused_without_being_repeated(tmp_path: Path) 
     """Wherever client settings may stand, and by --set as well."""
     output = f'kind = "kafka"\ntopic = "t"\nkafka = {{ ssl_password = "{SECRET}" }}'
     source = output.replace('topic = "t"', 'topics = ["t"]')
+    confluent = f'kind = "confluent"\ntopic = "t"\nconfluent = {{ "ssl.key.password" = "{SECRET}" }}'
     for text in (
         f'[kafka]\nsasl_plain_password = "{SECRET}"',
         f'[kafka]\nclient_secret = "{SECRET}"',
         f"[source]\n{source}",
         f"[sink]\n{output}",
         f"[dead_letters.sink]\n{output}",
+        f'[confluent]\nsasl.password = "{SECRET}"',
+        f'[confluent]\n"sasl.password" = "{SECRET}"',
+        f'[confluent]\nsasl.password = {{ file = "{SECRET}" }}',
+        f'[confluent]\nssl.key.pem = "{SECRET}"',
+        f"[sink]\n{confluent}",
         f'[kafka]\nsasl_plain_password = "{SECRET}',
         f'[kafka]\nsasl_plain_password = {{ env = "{SECRET}" }}\n[kafka]\n',
     ):
@@ -334,6 +343,52 @@ def test_a_rooms_client_settings_go_over_the_common_ones() -> None:
     loaded = decode({"kafka": {"a": 1, "b": 2}, "source": room}, "test")
     assert isinstance(loaded.source, KafkaInput)
     assert client(loaded, loaded.source) == {"a": 1, "b": 3}
+
+
+def test_librdkafkas_names_may_stand_with_or_without_quotes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dot makes a table in TOML and in --set; the client is given one name, the room's over the common."""
+    monkeypatch.setenv("STREAMNB_TEST_PASSWORD", SECRET)
+    path = written(
+        tmp_path,
+        """
+        [confluent]
+        bootstrap.servers = "a:1"
+        "client.id" = "common"
+        sasl.password = { env = "STREAMNB_TEST_PASSWORD" }
+        [sink]
+        kind = "confluent"
+        topic = "t"
+        confluent = { client.id = "own", linger.ms = 5 }
+        """,
+    )
+    loaded = load(path, ["confluent.socket.keepalive.enable=true"])
+    assert isinstance(loaded.sink, ConfluentOutput)
+    assert client(loaded, loaded.sink) == {
+        "bootstrap.servers": "a:1",
+        "client.id": "own",
+        "sasl.password": SECRET,
+        "linger.ms": 5,
+        "socket.keepalive.enable": True,
+    }
+    assert client(loaded) == {}
+    assert SECRET not in repr(loaded)
+
+
+def test_without_the_optional_client_the_error_says_what_to_install(tmp_path: Path) -> None:
+    """One sentence and the command, not a traceback; everything else goes on working."""
+    path = written(
+        tmp_path, '[source]\nkind = "confluent"\ntopics = ["t"]\n[confluent]\nbootstrap.servers = "a:1"\n'
+    )
+    without = "import sys; sys.modules['confluent_kafka'] = None; from streamnb.cli import main; "
+    script = f"{without}sys.argv[1:] = ['check', {str(path)!r}]; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert "needs confluent-kafka" in said
+    assert "pip install 'streamnb[confluent]'" in said
+    assert "Traceback" not in said
 
 
 # ---- any file at all

@@ -1,4 +1,4 @@
-"""What `throughput.py` measures over Kafka: the engine and two bare loops, on one broker."""
+"""What `throughput.py` measures over Kafka: the engine and two bare loops by client, on one broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import msgspec
 import orjson
 
 from deploy.kafka.broker import Broker, BrokerError
-from streamnb.config import DeadLetterSettings, KafkaInput, KafkaOutput
+from streamnb.config import ConfluentInput, ConfluentOutput, DeadLetterSettings, KafkaInput, KafkaOutput
+from streamnb.protocols import Sink, Source
 from tests.bench.loops import assembled, base_settings, timed
 
 PARTITIONS = 3
@@ -36,6 +37,7 @@ class KafkaLoops:
         from streamnb.transports.kafka import KafkaSink, create_topics
 
         self.client: dict[str, object] = {"bootstrap_servers": address}
+        self.confluent: dict[str, object] = {"bootstrap.servers": address}
         self.n = len(lines)
         self.score = score
         self.size = base_settings().engine.batch_records_max
@@ -68,11 +70,31 @@ class KafkaLoops:
         )
         return timed(assembled(settings, folder), self.n)
 
+    def confluent_engine(self, folder: Path) -> float:
+        """The engine from topic to topic through librdkafka."""
+        settings = msgspec.structs.replace(
+            base_settings(),
+            confluent=self.confluent,
+            source=ConfluentInput((self.mail,)),
+            sink=ConfluentOutput(self.scores),
+            dead_letters=DeadLetterSettings(sink=ConfluentOutput(self.dead)),
+        )
+        return timed(assembled(settings, folder), self.n)
+
     def bare(self, _folder: Path) -> float:
         """Consume, decode, encode, produce with streamnb's source and sink."""
         from streamnb.transports.kafka import KafkaSink, KafkaSource
 
-        source, sink = KafkaSource([self.mail], self.client), KafkaSink(self.scores, self.client)
+        return self._bare(KafkaSource([self.mail], self.client), KafkaSink(self.scores, self.client))
+
+    def confluent_bare(self, _folder: Path) -> float:
+        """Do the same with the source and the sink over librdkafka."""
+        from streamnb.transports.confluent import ConfluentSink, ConfluentSource
+
+        source = ConfluentSource([self.mail], self.confluent)
+        return self._bare(source, ConfluentSink(self.scores, self.confluent))
+
+    def _bare(self, source: Source, sink: Sink) -> float:
         try:
             source.open({}, "earliest")
             began, left = time.perf_counter(), self.n
@@ -120,6 +142,45 @@ class KafkaLoops:
         finally:
             consumer.close()
             producer.close()
+
+    def confluent_raw(self, _folder: Path) -> float:
+        """Do the same with confluent-kafka and nothing around it."""
+        from confluent_kafka import Consumer, Producer, TopicPartition
+
+        from streamnb.transports.confluent_sink import BATCH_BYTES, LINGER_MS
+
+        consumer = Consumer(
+            {
+                **self.confluent,
+                "group.id": "bench",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+            }
+        )
+        producer = Producer(
+            {
+                **self.confluent,
+                "enable.idempotence": True,
+                "linger.ms": LINGER_MS,
+                "batch.size": BATCH_BYTES,
+                "delivery.report.only.error": True,
+            }
+        )
+        try:
+            consumer.get_watermark_offsets(TopicPartition(self.mail, 0), 10)
+            producer.list_topics(self.scores, 10)
+            consumer.assign([TopicPartition(self.mail, number, 0) for number in range(PARTITIONS)])
+            began, left = time.perf_counter(), self.n
+            while left:
+                for record in consumer.consume(min(self.size, left), 0.2):
+                    assert record.error() is None
+                    self.score["id"] = orjson.loads(record.value()).get("id")
+                    producer.produce(self.scores, orjson.dumps(self.score), partition=record.partition())
+                    left -= 1
+            assert producer.flush(60) == 0
+            return self.n / (time.perf_counter() - began)
+        finally:
+            consumer.close()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ Beside it, in the same run and over the same messages:
 
 - the model's `step` alone, on messages already decoded;
 - a bare loop that reads, decodes, encodes something of a score's size and writes, without a model: over
-  files, over streamnb's own Kafka transport, and over kafka-python as it comes, with the same settings;
+  files, over streamnb's own Kafka transports, and over each client as it comes, with the same settings;
 - the step and the bare loop one after the other: computed from the two, the most that an engine in one
   thread could do.
 
@@ -45,11 +45,12 @@ from tests.bench.common import (
 from tests.bench.kafka_loops import KafkaLoops, broker
 from tests.bench.loops import a_score, bare_lines, engine_over_lines, engine_over_memory, step_alone
 
-PACKAGES = ("kafka-python", "crc32c", "orjson", "numpy")
+PACKAGES = ("kafka-python", "confluent-kafka", "crc32c", "orjson", "numpy")
 ENGINE = "engine"
 STEP = "the model's step alone"
 BARE = "bare loop"
 RAW = "bare loop, kafka-python itself"
+CONFLUENT_RAW = "bare loop, confluent-kafka itself"
 IN_TURN = "step and bare loop in turn (computed)"
 
 Measure = Callable[[Path], float]
@@ -81,6 +82,11 @@ def run(lines: Sequence[bytes], address: str | None, runs: int) -> Runs:
     kafka = KafkaLoops(address, lines, score) if address is not None else None
     if kafka is not None:
         rooms["Kafka"] = {ENGINE: kafka.engine, BARE: kafka.bare, RAW: kafka.raw}
+        rooms["Kafka, confluent"] = {
+            ENGINE: kafka.confluent_engine,
+            BARE: kafka.confluent_bare,
+            CONFLUENT_RAW: kafka.confluent_raw,
+        }
     found: Runs = {room: {} for room in rooms}
     try:
         for number, (room, measures) in product(range(1, runs + 1), rooms.items()):

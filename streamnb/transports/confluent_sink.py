@@ -1,0 +1,178 @@
+"""A Kafka topic as a sink through librdkafka: every record acknowledged, or an error that stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from streamnb.errors import DeliveryError
+from streamnb.record import Headers
+from streamnb.transports.confluent_client import (
+    Errors,
+    brokers,
+    build,
+    client_settings,
+    describe_topics,
+    no_topic,
+    reason,
+)
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  reported above
+
+LINGER_MS = 20
+BATCH_BYTES = 256 * 1024
+ROOM_S = 0.005
+SLICE_S = 0.2
+CLOSE_TIMEOUT_S = 1.0
+
+
+class ConfluentSink:
+    """A topic of Kafka, every record of which is acknowledged by all replicas in sync.
+
+    A record from input partition p goes to partition p modulo the topic's partitions, so that the records
+    of one input partition keep their order. librdkafka reports only the records it could not deliver, so
+    that the others cost nothing in Python.
+
+    Parameters
+    ----------
+    topic : str
+        A topic that exists.
+    client : mapping
+        Settings of librdkafka, as for `ConfluentSource`.
+    in_flight_max : int
+        Records sent and not yet acknowledged at which `publish` waits.
+    delivery_timeout_ms : int
+        After this long without acknowledgement a record counts as not delivered.
+
+    Raises
+    ------
+    SettingsError
+        A setting is unknown, or the transport's own.
+    TransportError
+        No broker answers, or the topic does not exist.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        client: Mapping[str, object],
+        *,
+        in_flight_max: int = 20_000,
+        delivery_timeout_ms: int = 120_000,
+    ) -> None:
+        self._topic = topic
+        self._settings = client_settings(client)
+        self._delivery_timeout_ms = delivery_timeout_ms
+        self._failure: DeliveryError | None = None
+        self._producer: Producer | None = None
+        partitions = describe_topics(client, [topic])
+        if topic not in partitions:
+            raise no_topic(topic, self._settings)
+        self._partitions = partitions[topic]
+        self._producer = build(
+            Producer,
+            {
+                "linger.ms": LINGER_MS,
+                "batch.size": BATCH_BYTES,
+                **self._settings,
+                "on_delivery": self._report,
+            },
+            Errors(),
+            acks="all",
+            enable_idempotence=True,
+            delivery_timeout_ms=delivery_timeout_ms,
+            queue_buffering_max_messages=in_flight_max,
+            delivery_report_only_error=True,
+        )
+
+    def __repr__(self) -> str:
+        return f"ConfluentSink({self._topic!r}, {brokers(self._settings)!r})"
+
+    def publish(
+        self,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        headers: Sequence[Headers],
+    ) -> None:
+        """Send columns of records that came from the input partition of that number.
+
+        Raises
+        ------
+        DeliveryError
+            An earlier record was not acknowledged, or one of these is larger than the client may send.
+        """
+        assert self._producer is not None, "closed"
+        self._producer.poll(0)
+        self._raise_failure()
+        topic, target, produce = self._topic, partition % self._partitions, self._producer.produce
+        try:
+            for value, key, names in zip(values, keys, headers, strict=True):
+                sent = list(names) if names else None
+                try:
+                    produce(topic, value, key, target, headers=sent)
+                except BufferError:
+                    self._produce_when_there_is_room(target, value, key, sent)
+        except KafkaException as error:
+            self._fail(target, reason(error))
+        self._raise_failure()
+
+    def flush(self, timeout_ms: int) -> None:
+        """Return when everything published was acknowledged.
+
+        Raises
+        ------
+        DeliveryError
+            Something was not acknowledged since the sink was opened, or is not yet after `timeout_ms`.
+        """
+        assert self._producer is not None, "closed"
+        deadline_s = time.monotonic() + timeout_ms / 1000
+        while self._failure is None:
+            left_s = max(deadline_s - time.monotonic(), 0.0)
+            # In slices: an operator's signal is noticed between them.
+            waiting = self._producer.flush(min(left_s, SLICE_S))
+            if not waiting:
+                break
+            if not left_s and self._failure is None:
+                what = f"{waiting} records for topic {self._topic} were not acknowledged"
+                hint = "Check that the brokers run; nothing was snapshotted."
+                raise DeliveryError(f"{what} within {timeout_ms} ms.", hint)
+        self._raise_failure()
+
+    def close(self) -> None:
+        """Let go; what was published and not flushed may be dropped."""
+        producer, self._producer = self._producer, None
+        if producer is not None and len(producer):
+            producer.purge()
+            producer.flush(CLOSE_TIMEOUT_S)
+
+    def _produce_when_there_is_room(
+        self, target: int, value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes]] | None
+    ) -> None:
+        assert self._producer is not None, "closed"
+        deadline_s = time.monotonic() + 2 * self._delivery_timeout_ms / 1000
+        while True:
+            self._producer.poll(ROOM_S)  # nothing tells of room: only failures are reported
+            self._raise_failure()
+            try:
+                self._producer.produce(self._topic, value, key, target, headers=headers)
+            except BufferError as error:
+                if time.monotonic() >= deadline_s:
+                    self._fail(target, str(error))
+            else:
+                return
+
+    def _report(self, error: KafkaError | None, record: Message) -> None:
+        """Take a delivery report; called within `poll` and `flush`, for failures alone."""
+        if error is not None:
+            self._fail(record.partition(), reason(error))
+
+    def _fail(self, target: int | None, cause: str) -> None:
+        """Remember the first failure."""
+        if self._failure is None:
+            what = f"A record for {self._topic}-{target} was not delivered: {cause}."
+            self._failure = DeliveryError(what, "Start again: the engine resumes from its last snapshot.")
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
