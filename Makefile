@@ -4,9 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 KAFKA_PORT ?= 9092
+RUNS ?= 20000
+SEED ?= 0
+ASAN_TESTS ?= tests/test_kernel.py tests/test_counts.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench kafka kafka-stop clean
+.PHONY: help install demo test asan fuzz check format bench kafka kafka-stop clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -25,6 +28,21 @@ demo: install  ## run the main job on a broker of its own: live scores, then a s
 test: install  ## run the tests; with Java 17 and Maven also against a real broker
 	$(BIN)/python -m pytest
 
+# Built from a copy, so that nothing here is replaced. Python's own allocator would hide overruns, and the
+# sanitizer keeps what was freed, so the tests of how much memory is held say nothing under it.
+asan: install  ## run the kernel's tests with the kernel under AddressSanitizer
+	@set -e; at=$$(mktemp -d); trap 'rm -rf "$$at"' EXIT; \
+	mkdir "$$at/copy"; cp -r streamnb tests pyproject.toml README.md LICENSE "$$at/copy"; \
+	rm -f "$$at"/copy/streamnb/_kernel/*.so "$$at"/copy/streamnb/_kernel/*.c; \
+	CFLAGS="-fsanitize=address -fno-omit-frame-pointer" LDFLAGS=-fsanitize=address \
+		$(CURDIR)/$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir "$$at" "$$at/copy"; \
+	$(CURDIR)/$(BIN)/python -m zipfile -e "$$at"/*.whl "$$at/copy"; cd "$$at/copy"; \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CURDIR)/$(BIN)/python -m pytest $(ASAN_TESTS) -k 'not keeps_its_memory and not give_their_memory'
+
+fuzz: install  ## feed random messages to both twins: make fuzz RUNS=100000 SEED=1
+	$(BIN)/python -m tests.fuzz_kernel --runs $(RUNS) --seed $(SEED)
+
 check: install  ## format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -34,8 +52,9 @@ format: install  ## mend format and what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install  ## print throughput beside a bare loop on the same broker, and figures beside the peers
+bench: install  ## print throughput beside a bare loop on the same broker, speed and figures beside the peers
 	$(BIN)/python tests/bench/throughput.py
+	$(BIN)/python tests/bench/kernel.py
 	$(BIN)/python tests/bench/streams.py
 
 kafka:  ## assemble Apache Kafka from Maven Central and start it on loopback

@@ -197,13 +197,13 @@ def score(
     """Score JSON lines by a snapshot, one line out for each message in; nothing is learned."""
     from streamnb import assembly, snapshots
     from streamnb.history import History
-    from streamnb.score import encode
+    from streamnb.score import encode, listed
 
     settings, model = assembly.restored(snapshots.read(snapshot))
     history = History(file, assembly.decoder(settings))
     out = sys.stdout.buffer
     for records, messages in history.batches():
-        scores = model.step(messages.batch, learn=False)
+        scores = listed(model.step(messages.batch, learn=False))
         for i, row in enumerate(messages.rows):
             out.write(
                 encode(

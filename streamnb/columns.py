@@ -181,4 +181,6 @@ def likeliest(posterior: Mapping[L, float]) -> L | None:
     """
     top = max(posterior.values(), default=0.0)
     equals = [label for label, p in posterior.items() if p == top]
+    if len(equals) == 1:
+        return equals[0]
     return min(equals, key=lambda label: (type(label).__name__, label), default=None)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import msgspec
+import numpy as np
 
 from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
@@ -22,7 +23,7 @@ from streamnb.offsets import Account, Accounts
 from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start
 from streamnb.record import Partition, RecordBatch
 from streamnb.recovery import check_identity, check_statistics, starting_point
-from streamnb.score import Output, encode
+from streamnb.score import Output, encode, listed
 from streamnb.snapshot import Snapshot, differences
 from streamnb.snapshots import SnapshotSettings
 
@@ -176,12 +177,10 @@ class Engine:
         StreamnbError
             Whatever an operator can act on. The last snapshot stays in force.
         """
-        began_s = self.clock.monotonic_s()
+        began_s, pace = self.clock.monotonic_s(), self.settings
         self._recover(begin_from)
         while not self._stopping:
-            batches = self.source.poll(  # 1. Poll
-                self.settings.batch_records_max, self.settings.poll_timeout_ms
-            )
+            batches = self.source.poll(pace.batch_records_max, pace.poll_timeout_ms)  # 1. Poll
             for records in batches:
                 self._process(records)  # 2. to 5.
             if self._is_snapshot_due():
@@ -204,10 +203,9 @@ class Engine:
         began_s = self.clock.monotonic_s()
         messages = self.decoder.decode(records)  # 2. Decode
         scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
-        for i, flags in enumerate(scores.flags.tolist()):
-            if flags & Flag.CLASS_LIMIT:
-                what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
-                messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
+        for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
+            what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
+            messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
         published, learned = self._publish(records, messages, scores)  # 5. Publish
         self._account(records, messages, published, learned)
         self.metrics.batch_seconds.observe(self.clock.monotonic_s() - began_s)
@@ -219,9 +217,10 @@ class Engine:
         values: list[bytes | None] = []
         keys: list[bytes | None] = []
         learned = 0
-        labels, flags = messages.batch.labels, scores.flags.tolist()
+        labels, rows = messages.batch.labels, listed(scores)
+        refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
         for i, row in enumerate(messages.rows):
-            if flags[i] & Flag.CLASS_LIMIT:
+            if i in refused:
                 continue
             offset = records.offsets[row]
             if labels[i] is not None:
@@ -230,7 +229,7 @@ class Engine:
                     continue
             values.append(
                 encode(
-                    scores,
+                    rows,
                     i,
                     message_id=messages.ids[i],
                     model=self.name,

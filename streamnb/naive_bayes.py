@@ -104,8 +104,13 @@ class NaiveBayes(State):
         ValueError
             A field, label or weight cannot be used; nothing of the batch was learned.
         """
-        if self._driver is not None and not self.explain:
-            return self._driver.step(self, batch, score, learn)
+        with self.lock:
+            if self._driver is not None and not self.explain:
+                return self._driver.step(self, batch, score, learn)
+            return self._step(batch, score=score, learn=learn)
+
+    def _step(self, batch: Batch, *, score: bool, learn: bool) -> Scores:
+        """`step`, as it is specified; the compiled driver does the same."""
         labels, weights = self.checked_labels(batch) if learn else ([None] * len(batch), None)
         readings = [read(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
         rows = ScoreRows(raw=self.raw and score)
@@ -263,6 +268,10 @@ class NaiveBayes(State):
         ValueError
             A class was never labelled.
         """
+        with self.lock:
+            return self._explained(x, classes)
+
+    def _explained(self, x: Mapping[str, object], classes: tuple[Label, Label] | None) -> Explanation | None:
         reading = read(self.views, self.tokenizer, _columns(x), 0)
         active = self.active()
         if len(active) < 2:
@@ -331,11 +340,12 @@ class NaiveBayes(State):
 
     def joint_log_likelihood(self, x: Mapping[str, object]) -> dict[Label, float]:
         """``log P(c) + log P(x | c)`` for each class labelled so far, by the product head."""
-        active = self.active()
-        if not active:
-            return {}
-        u = self.log_joint(read(self.views, self.tokenizer, _columns(x), 0), active)
-        return {self.classes[c]: value for c, value in zip(active, u, strict=True)}
+        with self.lock:
+            active = self.active()
+            if not active:
+                return {}
+            u = self.log_joint(read(self.views, self.tokenizer, _columns(x), 0), active)
+            return {self.classes[c]: value for c, value in zip(active, u, strict=True)}
 
 
 def _columns(x: Mapping[str, object]) -> dict[str, list[object]]:

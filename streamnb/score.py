@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import orjson
 
-from streamnb.columns import Flag, Label, Scores, likeliest
+from streamnb.columns import Flag, Scores, likeliest
 from streamnb.message import Id
 from streamnb.record import Partition
 
@@ -43,8 +43,40 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("`explanation` must not be below 0")
 
 
+class Listed(NamedTuple):
+    """The columns of `Scores` as lists, made once a batch: numbers out of arrays cost more than a score."""
+
+    classes: list[str]
+    n_classes: list[int]
+    posterior: list[list[float]]
+    log_odds: list[list[float]]
+    raw_posterior: list[list[float]] | None
+    known_tokens: list[int]
+    unknown_tokens: list[int]
+    learned: list[int]
+    flags: list[int]
+    explanations: list[dict[str, object] | None] | None
+
+
+def listed(scores: Scores) -> Listed:
+    """Scores, ready to be encoded row by row."""
+    raw = scores.raw_posterior
+    return Listed(
+        classes=[str(label) for label in scores.classes],
+        n_classes=scores.n_classes.tolist(),
+        posterior=scores.posterior.tolist(),
+        log_odds=scores.log_odds.tolist(),
+        raw_posterior=None if raw is None else raw.tolist(),
+        known_tokens=scores.known_tokens.tolist(),
+        unknown_tokens=scores.unknown_tokens.tolist(),
+        learned=scores.learned.tolist(),
+        flags=scores.flags.tolist(),
+        explanations=scores.explanations,
+    )
+
+
 def encode(
-    scores: Scores,
+    scores: Listed,
     i: int,
     *,
     message_id: Id | None,
@@ -71,25 +103,23 @@ def encode(
     bytes
         One JSON object, without a newline.
     """
-    n = int(scores.n_classes[i])
-    classes = scores.classes[:n]
-    posterior = dict(zip(map(str, classes), scores.posterior[i].tolist(), strict=False))
+    classes = scores.classes[: scores.n_classes[i]]
+    posterior = dict(zip(classes, scores.posterior[i], strict=False))
     score: dict[str, object] = {
         "id": f"{partition}-{offset}" if message_id is None else message_id,
         "prediction": likeliest(posterior),
         "posterior": posterior,
-        "log_odds": named(classes, scores.log_odds[i].tolist()),
-        "known_tokens": int(scores.known_tokens[i]),
-        "unknown_tokens": int(scores.unknown_tokens[i]),
-        "learned": int(scores.learned[i]),
+        "log_odds": named(classes, scores.log_odds[i]),
+        "known_tokens": scores.known_tokens[i],
+        "unknown_tokens": scores.unknown_tokens[i],
+        "learned": scores.learned[i],
         "model": model,
         "source": {"topic": partition.topic, "partition": partition.number, "offset": offset},
     }
-    flags = Flag(int(scores.flags[i]))
-    if flags:
-        score["flags"] = [str(flag.name).lower() for flag in flags]
+    if scores.flags[i]:
+        score["flags"] = [str(flag.name).lower() for flag in Flag(scores.flags[i])]
     if scores.raw_posterior is not None:
-        score["raw_posterior"] = named(classes, scores.raw_posterior[i].tolist())
+        score["raw_posterior"] = named(classes, scores.raw_posterior[i])
     if scores.explanations is not None and scores.explanations[i] is not None:
         score["explanation"] = scores.explanations[i]
     if state is not None:
@@ -97,9 +127,9 @@ def encode(
     return orjson.dumps(score)
 
 
-def named(classes: Sequence[Label], row: Sequence[float]) -> dict[str, float | None]:
+def named(classes: Sequence[str], row: Sequence[float]) -> dict[str, float | None]:
     """Numbers by class; what no JSON number can say (the log odds of an only class) is null."""
     return {
-        str(label): value if math.isfinite(value) else None
+        label: value if -math.inf < value < math.inf else None
         for label, value in zip(classes, row, strict=False)
     }

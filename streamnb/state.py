@@ -6,6 +6,7 @@ The state says nothing of how it is used; `NaiveBayes` scores from it and learns
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
@@ -26,6 +27,7 @@ from streamnb.tokens import UNICODE_VERSION, Number, Tokenizer, Words
 from streamnb.view import View, reads_text
 
 WEIGHT_MAX = 1e9
+VIEWS_MAX = 256  # a view's number is one byte in the compiled store
 HeadKind = Literal["calibrated", "product"]
 
 
@@ -89,13 +91,19 @@ class State:
         self.checked_labels(Batch({}, self.declared))
         for label in classes:
             self.class_index(label)
+        self.lock = self._lock_of_counts()
         self._driver = _kernel.Driver(self) if self.compiled else None
 
+    def _lock_of_counts(self) -> threading.RLock:
+        """One thread at a time learns, scores or freezes: a state is never seen half way through a batch."""
+        return threading.RLock() if isinstance(self.counts, CountStore) else self.counts.lock
+
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "_driver"}
+        return {name: value for name, value in self.__dict__.items() if name not in {"_driver", "lock"}}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
+        self.lock = self._lock_of_counts()
         self._driver = _kernel.Driver(self) if self.compiled else None
 
     def _is_compiled(self, wanted: bool | None) -> bool:
@@ -110,8 +118,8 @@ class State:
 
     def _check(self, prior: Prior | None) -> None:
         names = [view.name for view in self.views]
-        if not names or len(set(names)) != len(names):
-            raise ValueError("a model needs at least one view, and each a name of its own")
+        if not 0 < len(names) < VIEWS_MAX or len(set(names)) != len(names):
+            raise ValueError("a model needs from 1 to 255 views, and each a name of its own")
         if self.head_kind == "product":
             return
         if not self.text_views:
@@ -187,7 +195,11 @@ class State:
 
     def freeze(self) -> tuple[dict[str, object], dict[str, Section]]:
         """The state as plain values and arrays that no later learning changes."""
-        sections = self.counts.freeze()
+        with self.lock:
+            return self._freeze()
+
+    def _freeze(self) -> tuple[dict[str, object], dict[str, Section]]:
+        sections: dict[str, Section] = self.counts.freeze()
         sections["class_counts"] = np.array([self.class_counts], np.float64)
         if self.moments:
             sections["moments"] = np.concatenate([moments.freeze() for moments in self.moments.values()])
@@ -243,6 +255,10 @@ class State:
         ``order_free`` covers what is equal in whatever order the messages came (counts, totals, classes,
         lengths, with weights that are multiples of 1/256); ``all`` also moments and what the head learned.
         """
+        with self.lock:
+            return self._digest()
+
+    def _digest(self) -> dict[str, str]:
         names = [orjson.dumps(label).decode() for label in self.classes]
         digest = self.counts.digest(names)
         digest.add(name("learned"), self.learned)

@@ -102,6 +102,11 @@ def lower(text: str) -> str:
     return text.lower() if text.isascii() else text.replace("Σ", "σ").lower()
 
 
+def _check_limits(*limits: int) -> None:
+    if not all(1 <= limit <= 1 << 31 for limit in limits):
+        raise ValueError(f"{limits}: a number of tokens or characters must be at least 1, and at most 2^31")
+
+
 class Text(NamedTuple):
     """One message's text, read.
 
@@ -149,9 +154,8 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     message_tokens_max: int = 65_536
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1."""
-        if self.token_length_max < 1 or self.message_tokens_max < 1:
-            raise ValueError("a limit of tokens must be at least 1")
+        """Raises ``ValueError`` for a limit below 1 or above 2^31."""
+        _check_limits(self.token_length_max, self.message_tokens_max)
 
     def read(self, text: str) -> Text:
         """Lower case, tokens and flags of one text."""
@@ -244,8 +248,7 @@ class CharacterGrams(
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a run or a text shorter than 1."""
-        if self.n < 1 or self.characters_max < 1:
-            raise ValueError("`n` and `characters_max` must be at least 1")
+        _check_limits(self.n, self.characters_max)
 
     def read(self, text: Text, tokenizer: Tokenizer) -> Counts:
         """Counts of the runs of one text."""
@@ -275,8 +278,7 @@ class Edges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for an edge of less than one token."""
-        if self.n < 1:
-            raise ValueError("`n` must be at least 1")
+        _check_limits(self.n)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
         """Counts of the marked tokens of one text."""

@@ -41,6 +41,10 @@ def checkout(tmp_path: Path) -> Iterator[Path]:
     for name in ("Makefile", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, tmp_path / name)  # with its age, which make looks at
     (tmp_path / ".venv").symlink_to(sys.prefix)
+    installed = Path(sys.prefix) / ".installed"
+    made_from = [ROOT / "pyproject.toml", *(ROOT / "streamnb" / "_kernel").glob("*.p*")]
+    if not installed.exists() or any(path.stat().st_mtime > installed.stat().st_mtime for path in made_from):
+        pytest.fail("this environment is older than what it is made from: run `make install`")
     yield tmp_path
     subprocess.run(["make", "kafka-stop"], cwd=tmp_path, capture_output=True, check=False)
 

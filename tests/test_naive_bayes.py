@@ -1,9 +1,11 @@
-"""The laws of the one driver: many is one, scoring is pure, refusal is whole, and explanations add up."""
+"""The laws of the driver, in both twins: many is one, scoring is pure, refusals are whole, parts add up."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from random import Random
+from typing import cast
 
 import numpy as np
 import pytest
@@ -34,25 +36,42 @@ ALL_VIEWS = [
 ]
 COUNTED = View("counted", Words(), Multinomial(Laplace(1.0), "counts", "smooth"))
 
-MODELS: dict[str, Make] = {
-    "words": NaiveBayes,
-    "four views and the sides": lambda: NaiveBayes(ALL_VIEWS, raw=True, explain=3, classes=["never", "spam"]),
-    "limits": lambda: NaiveBayes(
-        tokenizer=Tokenizer(token_length_max=3, message_tokens_max=4), classes_max=2
+KINDS: dict[str, partial[NaiveBayes]] = {
+    "words": partial(NaiveBayes),
+    "four views and the sides": partial(
+        NaiveBayes, ALL_VIEWS, raw=True, explain=3, classes=["never", "spam"]
     ),
-    "product of all views": lambda: NaiveBayes([*ALL_VIEWS, COUNTED], head="product", explain=2, raw=True),
-    "textbook": lambda: NaiveBayes([COUNTED], head="product", tokenizer=Tokenizer(rule="words")),
-    "maximum likelihood": lambda: NaiveBayes(
-        [View("w", Words(), Multinomial(NoSmoothing(), "counts", "smooth"))], head="product"
+    "four views": partial(NaiveBayes, ALL_VIEWS[:4], raw=True, classes=["never", "spam"]),
+    "product of four views": partial(NaiveBayes, [*ALL_VIEWS[:4], COUNTED], head="product", raw=True),
+    "limits": partial(
+        NaiveBayes, tokenizer=Tokenizer(token_length_max=3, message_tokens_max=4), classes_max=2
     ),
-    "dirichlet": lambda: NaiveBayes(
-        [View("w", Words(), Multinomial(Dirichlet(5.0), "boolean"))], head="product", prior=UniformPrior()
+    "product of all views": partial(NaiveBayes, [*ALL_VIEWS, COUNTED], head="product", explain=2, raw=True),
+    "textbook": partial(NaiveBayes, [COUNTED], head="product", tokenizer=Tokenizer(rule="words")),
+    "maximum likelihood": partial(
+        NaiveBayes, [View("w", Words(), Multinomial(NoSmoothing(), "counts", "smooth"))], head="product"
     ),
-    "sides alone": lambda: NaiveBayes(SIDES, prior=FixedPrior({"ham": 3.0, "spam": 1.0})),
-    "numbers alone": lambda: NaiveBayes(SIDES[1:]),
-    "terms": lambda: NaiveBayes([View("terms", Terms("terms"))], classes=["ham"]),
+    "dirichlet": partial(
+        NaiveBayes,
+        [View("w", Words(), Multinomial(Dirichlet(5.0), "boolean"))],
+        head="product",
+        prior=UniformPrior(),
+    ),
+    "sides alone": partial(NaiveBayes, SIDES, prior=FixedPrior({"ham": 3.0, "spam": 1.0})),
+    "numbers alone": partial(NaiveBayes, SIDES[1:]),
+    "terms": partial(NaiveBayes, [View("terms", Terms("terms"))], classes=["ham"]),
 }
+MODELS: dict[str, Make] = {name: partial(make, compiled=False) for name, make in KINDS.items()}
+MODELS.update({f"{name}, compiled": make for name, make in KINDS.items() if make().compiled})
 models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+
+
+@pytest.fixture(scope="module", params=[False, None], ids=["plain", "compiled where it can be"])
+def compiled(request: pytest.FixtureRequest) -> bool | None:
+    """Which twin a law is held against."""
+    return cast("bool | None", request.param)
+
+
 MESSAGE: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
     {
         "text": st.one_of(
@@ -190,11 +209,11 @@ def test_the_masks_are_scoring_and_learning(make: Make, rows: list[Row]) -> None
     assert fresh.learned == 0
 
 
-def test_an_empty_batch_is_nothing() -> None:
+def test_an_empty_batch_is_nothing(compiled: bool | None) -> None:
     """No rows, no state."""
-    model = NaiveBayes()
+    model = NaiveBayes(compiled=compiled)
     assert len(model.step(Batch({"text": []}, []))) == 0
-    assert model.digest() == NaiveBayes().digest()
+    assert model.digest() == NaiveBayes(compiled=compiled).digest()
 
 
 def test_inputs_are_not_modified() -> None:
@@ -222,7 +241,7 @@ def test_order_leaves_no_trace_in_what_is_order_free(make: Make, rows: list[Row]
     assert _learned(make, shuffled).digest()["order_free"] == _learned(make, rows).digest()["order_free"]
 
 
-def test_the_whole_digest_knows_the_order() -> None:
+def test_the_whole_digest_knows_the_order(compiled: bool | None) -> None:
     """The head's weights are a function of the order: another order, another `all`."""
     rows: list[tuple[str, str]] = [
         ("free cash", "spam"),
@@ -232,7 +251,7 @@ def test_the_whole_digest_knows_the_order() -> None:
     ]
     digests = []
     for order in (rows, rows[::-1]):
-        model = NaiveBayes()
+        model = NaiveBayes(compiled=compiled)
         for text, label in order:
             model.learn_one({"text": text}, label)
         digests.append(model.digest())
@@ -242,9 +261,11 @@ def test_the_whole_digest_knows_the_order() -> None:
 
 @pytest.mark.parametrize(("head", "text"), [("calibrated", ""), ("product", ""), ("product", "free")])
 @pytest.mark.parametrize("labels", [["ham", "spam"], ["spam", "ham"], [2, 10], [10, 2], [True, False]])
-def test_T18_ties_do_not_know_who_came_first(head: str, text: str, labels: list[Label]) -> None:  # noqa: N802 - named by its number
+def test_T18_ties_do_not_know_who_came_first(  # noqa: N802 - named by its number
+    compiled: bool | None, head: str, text: str, labels: list[Label]
+) -> None:
     """Of equal classes the smallest, for one message and for many."""
-    model = NaiveBayes(head=head, classes=labels)  # type: ignore[arg-type]
+    model = NaiveBayes(head=head, classes=labels, compiled=compiled)  # type: ignore[arg-type]
     assert model.predict_one({"text": text}) == min(labels)
     for label in labels:
         model.learn_one({"text": text}, label)
@@ -255,10 +276,10 @@ def test_T18_ties_do_not_know_who_came_first(head: str, text: str, labels: list[
     assert explanation.classes == (min(labels), max(labels))
 
 
-def test_the_likeliest_of_nothing_is_none() -> None:
+def test_the_likeliest_of_nothing_is_none(compiled: bool | None) -> None:
     """Before anything was learned."""
     assert likeliest({}) is None
-    assert NaiveBayes().predict_one({"text": "free"}) is None
+    assert NaiveBayes(compiled=compiled).predict_one({"text": "free"}) is None
 
 
 # ---- hostile input: everything or nothing
@@ -311,10 +332,10 @@ GOOD: dict[str, object] = {
 
 @pytest.mark.parametrize(("fields", "label", "weight"), HOSTILE.values(), ids=HOSTILE)
 def test_a_message_that_cannot_be_used_changes_nothing(
-    fields: Mapping[str, object], label: object, weight: object
+    compiled: bool | None, fields: Mapping[str, object], label: object, weight: object
 ) -> None:
     """T14, T15, T16: nor do the good ones of its batch; a `ValueError`, and the same state to the bit."""
-    model = NaiveBayes([*ALL_VIEWS, View("terms", Terms("terms"))])
+    model = NaiveBayes([*ALL_VIEWS, View("terms", Terms("terms"))], compiled=compiled)
     model.step(_batch([(GOOD, "ham", 1.0), (GOOD, "spam", 1.0)]))
     before, scores = _frozen(model), model.predict_proba_one(GOOD)
     bad: Row = ({**GOOD, **fields}, label, weight)  # type: ignore[assignment]
@@ -327,17 +348,17 @@ def test_a_message_that_cannot_be_used_changes_nothing(
 
 
 @pytest.mark.parametrize("weights", [[], [1.0], [1.0, 1.0, 1.0]])
-def test_weights_of_another_number_change_nothing(weights: list[float]) -> None:
+def test_weights_of_another_number_change_nothing(compiled: bool | None, weights: list[float]) -> None:
     """One a message, or none at all."""
-    model = NaiveBayes()
+    model = NaiveBayes(compiled=compiled)
     with pytest.raises(ValueError, match="weights were given for 2 messages"):
         model.step(Batch({"text": ["a", "b"]}, ["ham", "spam"], weights))
-    assert model.digest() == NaiveBayes().digest()
+    assert model.digest() == NaiveBayes(compiled=compiled).digest()
 
 
-def test_weights_may_be_an_array() -> None:
+def test_weights_may_be_an_array(compiled: bool | None) -> None:
     """And labels numpy's own, which become Python's."""
-    model = NaiveBayes()
+    model = NaiveBayes(compiled=compiled)
     weights: Sequence[float] = np.array([1.0, 2.0])  # type: ignore[assignment]
     model.step(Batch({"text": ["a", "b"]}, np.array(["ham", "spam"]), weights))  # type: ignore[arg-type]
     assert (model.classes, model.class_counts) == (["ham", "spam"], [1.0, 2.0])
@@ -351,30 +372,30 @@ def test_classes_that_cannot_be_labels_are_not_declared(wrong: list[Label]) -> N
         NaiveBayes(classes=wrong)
 
 
-def test_a_class_too_many_is_refused_and_flagged() -> None:
+def test_a_class_too_many_is_refused_and_flagged(compiled: bool | None) -> None:
     """It is scored, not learned, and the stream goes on."""
-    model = NaiveBayes(classes_max=2)
+    model = NaiveBayes(classes_max=2, compiled=compiled)
     rows = [("a", "x"), ("b", "y"), ("c", "z"), ("d", "x")]
     scores = model.step(Batch({"text": [text for text, _ in rows]}, [label for _, label in rows]))
     assert [bool(flag & Flag.CLASS_LIMIT) for flag in scores.flags.tolist()] == [False, False, True, False]
     assert (model.classes, model.learned, scores.learned.tolist()) == (["x", "y"], 3, [0, 1, 2, 2])
     assert "c" not in model.counts["words"].rows
-    without = NaiveBayes(classes_max=2)
+    without = NaiveBayes(classes_max=2, compiled=compiled)
     without.step(Batch({"text": ["a", "b", "d"]}, ["x", "y", "x"]))
     assert model.digest() == without.digest()
 
 
-def test_flags_say_empty_and_truncated() -> None:
+def test_flags_say_empty_and_truncated(compiled: bool | None) -> None:
     """Of the message as it was read."""
-    model = NaiveBayes(tokenizer=Tokenizer(token_length_max=3, message_tokens_max=2))
+    model = NaiveBayes(tokenizer=Tokenizer(token_length_max=3, message_tokens_max=2), compiled=compiled)
     scores = model.step(Batch({"text": ["", None, " \n", "a b", "a b c", "long"]}, [None] * 6))
     empty, cut = int(Flag.EMPTY), int(Flag.TRUNCATED)
     assert scores.flags.tolist() == [empty, empty, empty, 0, cut, cut]
 
 
-def test_known_and_unknown_are_of_the_first_text_view() -> None:
+def test_known_and_unknown_are_of_the_first_text_view(compiled: bool | None) -> None:
     """Distinct tokens that some class has taught, and that none has."""
-    model = NaiveBayes()
+    model = NaiveBayes(compiled=compiled)
     model.learn_one({"text": "free free cash"}, "spam")
     scores = model.score_one({"text": "free neurips neurips lunch"})
     assert (scores.known_tokens.tolist(), scores.unknown_tokens.tolist()) == ([1], [2])
@@ -400,9 +421,9 @@ def test_models_that_contradict_themselves_are_refused(make: Make) -> None:
 
 
 @pytest.mark.parametrize("shares", [(1, 1), (99, 1), (3, 5)])
-def test_an_empty_text_is_the_prior(shares: tuple[int, int]) -> None:
+def test_an_empty_text_is_the_prior(compiled: bool | None, shares: tuple[int, int]) -> None:
     """Under the product head: no words, no evidence (T5)."""
-    model = MODELS["textbook"]()
+    model = KINDS["textbook"](compiled=compiled)
     for label, n in zip(("ham", "spam"), shares, strict=True):
         for _ in range(n):
             model.learn_one({"text": "some words here"}, label)
@@ -457,23 +478,23 @@ DAMAGES: dict[str, Damage] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_what_is_not_this_models_state_is_refused(damage: Damage) -> None:
+def test_what_is_not_this_models_state_is_refused(compiled: bool | None, damage: Damage) -> None:
     """With a `SnapshotError`, whichever part is wrong."""
-    model = NaiveBayes(ALL_VIEWS)
+    model = NaiveBayes(ALL_VIEWS, compiled=compiled)
     model.step(_batch([(GOOD, "ham", 1.0), ({**GOOD, "size": 3.0}, "spam", 1.0)]))
     values, sections = model.freeze()
     damage(values, sections)
     with pytest.raises(SnapshotError):
-        NaiveBayes(ALL_VIEWS).restore(values, sections)
+        NaiveBayes(ALL_VIEWS, compiled=compiled).restore(values, sections)
 
 
-def test_a_state_restores_only_into_its_own_views_and_classes() -> None:
+def test_a_state_restores_only_into_its_own_views_and_classes(compiled: bool | None) -> None:
     """Other views or other declared classes are another model."""
-    values, sections = _learned(NaiveBayes, [(GOOD, "ham", 1.0)]).freeze()
+    values, sections = _learned(partial(NaiveBayes, compiled=compiled), [(GOOD, "ham", 1.0)]).freeze()
     for other in (
-        NaiveBayes(ALL_VIEWS),
-        NaiveBayes(classes=["work"]),
-        NaiveBayes([WORDS, View("edges", Edges())]),
+        NaiveBayes(ALL_VIEWS, compiled=compiled),
+        NaiveBayes(classes=["work"], compiled=compiled),
+        NaiveBayes([WORDS, View("edges", Edges())], compiled=compiled),
     ):
         with pytest.raises(SnapshotError):
             other.restore(values, sections)
@@ -519,9 +540,9 @@ def test_an_explanation_adds_up(make: Make, rows: list[Row], query: dict[str, ob
     assert (default is None) == (len(labelled) < 2)
 
 
-def test_an_explanation_names_what_each_view_saw() -> None:
+def test_an_explanation_names_what_each_view_saw(compiled: bool | None) -> None:
     """Text tokens by view, largest first; length, unknown share and the sides beside them."""
-    model = NaiveBayes(ALL_VIEWS)
+    model = NaiveBayes(ALL_VIEWS, compiled=compiled)
     for _ in range(5):
         model.learn_one({"text": "free cash", "sender": "a@b", "size": 1.0}, "spam")
         model.learn_one({"text": "lunch at noon", "sender": "c@d", "size": 2.0}, "ham")
@@ -538,9 +559,9 @@ def test_an_explanation_names_what_each_view_saw() -> None:
     }
 
 
-def test_a_class_never_labelled_is_not_explained() -> None:
+def test_a_class_never_labelled_is_not_explained(compiled: bool | None) -> None:
     """There is no evidence for or against it."""
-    model = NaiveBayes(classes=["ham", "spam", "never"])
+    model = NaiveBayes(classes=["ham", "spam", "never"], compiled=compiled)
     assert model.explain_one({"text": "free"}) is None
     model.learn_one({"text": "free"}, "spam")
     model.learn_one({"text": "lunch"}, "ham")
@@ -549,11 +570,11 @@ def test_a_class_never_labelled_is_not_explained() -> None:
 
 
 @pytest.mark.parametrize("head", ["calibrated", "product"])
-def test_T17_log_odds_stay_finite_past_certainty(head: str) -> None:  # noqa: N802 - named by its number
+def test_T17_log_odds_stay_finite_past_certainty(compiled: bool | None, head: str) -> None:  # noqa: N802 - named by its number
     """100,000 copies of a token: p rounds to 1, the log odds go on, and rank."""
     tokenizer = Tokenizer(message_tokens_max=10**6)
     views = [COUNTED] if head == "product" else [WORDS]
-    model = NaiveBayes(views, head=head, tokenizer=tokenizer)  # type: ignore[arg-type]
+    model = NaiveBayes(views, head=head, tokenizer=tokenizer, compiled=compiled)  # type: ignore[arg-type]
     for _ in range(20):
         model.learn_one({"text": "free cash prize"}, "spam")
         model.learn_one({"text": "lunch noon"}, "ham")

@@ -6,6 +6,8 @@ from streamnb._kernel.table cimport Table
 cdef class CountStore:
     cdef Table table
     cdef readonly dict views
+    cdef readonly object lock  # held by whoever reads or writes the table; see counts.pyx
+    cdef uint64_t moves  # how often rows changed their places
     cdef public object max_tokens
     cdef public object evicted_tokens
     cdef public double evicted_mass

@@ -1,4 +1,5 @@
 from collections.abc import Iterator, Mapping, Sequence
+from threading import RLock
 
 from streamnb.counts import CountStore as Plain
 from streamnb.digest import Digest
@@ -18,6 +19,7 @@ class ViewCounts:
     def merge(self, other: ViewCounts, classes: Sequence[int]) -> None: ...
 
 class CountStore:
+    lock: RLock
     views: dict[str, ViewCounts]
     max_tokens: int | None
     evicted_tokens: int

@@ -1,7 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=False
-"""The compiled twin of `streamnb.counts`: the same store, in one hash table."""
+"""The compiled twin of `streamnb.counts`: the same store, in one hash table.
+
+The table is memory that a batch may move while it runs without the GIL. So each store has a lock, which a
+batch holds from its first message to its last, and every method here for as long as it looks at the table.
+"""
 
 import os
+import threading
 
 import numpy as np
 
@@ -35,32 +40,50 @@ cdef class Rows:
         return self.store.table.known[self.view]
 
     def __contains__(self, str token):
-        return self._find(token) >= 0
+        with self.store.lock:
+            return self._find(token) >= 0
+
+    def __eq__(self, other):
+        return dict(self.items()) == dict(other.items()) if hasattr(other, "items") else NotImplemented
 
     def get(self, str token, default=None):
         """The counts of a token, or `default`."""
-        cdef int64_t row = self._find(token)
-        return default if row < 0 else self._row(row)
+        cdef int64_t row
+        with self.store.lock:
+            row = self._find(token)
+            return default if row < 0 else self._row(row)
 
     def __getitem__(self, str token):
-        cdef int64_t row = self._find(token)
-        if row < 0:
+        counts = self.get(token)
+        if counts is None:
             raise KeyError(token)
-        return self._row(row)
+        return counts
 
     def __iter__(self):
         for token, _ in self.items():
             yield token
 
     def items(self):
-        """Tokens and counts, oldest first."""
-        cdef uint64_t row
-        cdef Table* table
-        for row in range(self.store.table.rows):
-            table = &self.store.table
-            if table.views[row] == self.view:
-                token = table.arena[table.starts[row] : table.starts[row + 1]]
-                yield token.decode(), self._row(row)
+        """Tokens and counts, oldest first.
+
+        Raises
+        ------
+        RuntimeError
+            The store changed meanwhile.
+        """
+        cdef uint64_t row = 0, rows = self.store.table.rows, moves = self.store.moves
+        cdef Table* table = &self.store.table
+        while row < rows:
+            with self.store.lock:
+                if table.rows != rows or self.store.moves != moves:
+                    raise RuntimeError("the count store changed while it was read")
+                found = None
+                if table.views[row] == self.view:
+                    token = table.arena[table.starts[row] : table.starts[row + 1]]
+                    found = token.decode(), self._row(row)
+            if found is not None:
+                yield found
+            row += 1
 
     def keys(self):
         """Tokens, oldest first."""
@@ -101,72 +124,79 @@ cdef class ViewCounts:
         """Per class, the sum of its counts."""
         cdef Table* table = &self.store.table
         cdef uint64_t c
-        return [table.totals[self.view * table.n_classes + c] for c in range(table.n_classes)]
+        with self.store.lock:
+            return [table.totals[self.view * table.n_classes + c] for c in range(table.n_classes)]
 
     def add(self, features, class_index, weight=1.0):
         """Count a message's features for one class."""
-        cdef Table* table = &self.store.table
-        cdef uint64_t c = class_index
-        cdef double n
+        cdef uint64_t c = self._class(class_index)
         cdef double total = 0.0
-        cdef int64_t row
-        cdef uint64_t h, size
-        cdef bytes data
-        cdef const uint8_t* start
-        for token, f in features.items():
-            n = f * weight
-            if n == 0:
-                continue
-            data = token.encode() + _SLACK
-            start = data
-            size = len(data) - SLACK
-            h = hash_bytes(start, size, table.seed + self.view)
-            row = find(table, start, size, self.view, h)
-            if row < 0:
-                if reserve(table, 1, size) != 0:
-                    raise MemoryError("no memory for another token")
-                row = insert(table, start, size, self.view, h)
-            table.counts[row * table.n_classes + c] += n
-            total += n
-        table.totals[self.view * table.n_classes + c] += total
+        with self.store.lock:
+            for token, f in features.items():
+                total += self._add(token, c, f * weight)
+            self.store.table.totals[self.view * self.store.table.n_classes + c] += total
 
     def remove(self, features, class_index, weight=1.0):
         """Take a message's features back; rows that count nothing leave the table."""
         cdef Table* table = &self.store.table
-        cdef uint64_t c = class_index
-        cdef uint64_t other
-        cdef double total = 0.0
+        cdef uint64_t c = self._class(class_index)
+        cdef double* total
+        cdef double removed = 0.0
         cdef bint emptied = False
-        rows = []
-        for token, f in features.items():
-            row = self.rows._find(token)
-            n = f * weight
-            if (table.counts[<uint64_t>row * table.n_classes + c] if row >= 0 else 0.0) < n:
-                raise ValueError(f"{token!r} was not learned that often; nothing was unlearned")
-            if n:
-                rows.append((row, n))
-        for row, n in rows:
-            table.counts[<uint64_t>row * table.n_classes + c] -= n
-            total += n
-            if not any(self.rows._row(row)):
-                emptied = True
-        table.totals[self.view * table.n_classes + c] = max(
-            0.0, table.totals[self.view * table.n_classes + c] - total
-        )
-        if emptied:
-            self.store.keep(self.store.freeze()["counts"].any(axis=1))
+        with self.store.lock:
+            rows = []
+            for token, f in features.items():
+                row = self.rows._find(token)
+                n = f * weight
+                if (table.counts[<uint64_t>row * table.n_classes + c] if row >= 0 else 0.0) < n:
+                    raise ValueError(f"{token!r} was not learned that often; nothing was unlearned")
+                if n:
+                    rows.append((row, n))
+            for row, n in rows:
+                table.counts[<uint64_t>row * table.n_classes + c] -= n
+                removed += n
+                emptied = emptied or not any(self.rows._row(row))
+            total = table.totals + self.view * table.n_classes + c
+            total[0] = total[0] - removed if total[0] > removed else 0.0
+            if emptied:
+                self.store.keep(self.store.freeze()["counts"].any(axis=1))
 
     def merge(self, other, classes):
         """Add another view's counts; see `streamnb.counts.ViewCounts.merge`."""
         cdef Table* table = &self.store.table
-        cdef uint64_t at = self.view * table.n_classes
-        for token, counts in other.rows.items():
-            for j, n in enumerate(counts):
-                if n:
-                    self.add({token: n}, classes[j])
-                    table.totals[at + <uint64_t>classes[j]] -= n
-        for j, n in enumerate(other.totals):
-            table.totals[at + <uint64_t>classes[j]] += n
+        indices = [self._class(c) for c in classes]
+        with self.store.lock:
+            for token, counts in other.rows.items():
+                for c, n in zip(indices, counts):
+                    self._add(token, c, n)
+            for c, n in zip(indices, other.totals):
+                table.totals[self.view * table.n_classes + <uint64_t>c] += n
+
+    cdef uint64_t _class(self, index) except? 0:
+        if not 0 <= index < self.store.table.n_classes:
+            raise IndexError(f"there is no class {index} of {self.store.table.n_classes}")
+        return index
+
+    cdef double _add(self, str token, uint64_t c, double n) except? -1:
+        """Add to one count, which may be a new one; returns what was added."""
+        cdef Table* table = &self.store.table
+        cdef bytes data
+        cdef const uint8_t* start
+        cdef uint64_t h, size
+        cdef int64_t row
+        if n == 0:
+            return 0.0
+        data = token.encode() + _SLACK
+        start = data
+        size = len(data) - SLACK
+        h = hash_bytes(start, size, table.seed + self.view)
+        row = find(table, start, size, self.view, h)
+        if row < 0:
+            if reserve(table, 1, size) != 0:
+                raise MemoryError("no memory for another token")
+            row = insert(table, start, size, self.view, h)
+        table.counts[<uint64_t>row * table.n_classes + c] += n
+        return n
 
 
 cdef class CountStore:
@@ -175,6 +205,7 @@ cdef class CountStore:
     def __cinit__(self, views, max_tokens=None):
         self.max_tokens = max_tokens
         self.evicted_tokens, self.evicted_mass = 0, 0.0
+        self.lock = threading.RLock()
         seed = int.from_bytes(os.urandom(8), "little")
         if open_table(&self.table, len(views), seed) != 0:
             raise MemoryError("no memory for a count store")
@@ -202,6 +233,10 @@ cdef class CountStore:
 
     def evict(self, n):
         """Let go of the `n` tokens with the smallest counts, and correct the totals."""
+        with self.lock:
+            return self._evict(n)
+
+    def _evict(self, n):
         cdef Table* table = &self.table
         cdef uint64_t row, c, C = table.n_classes, at
         cdef double[::1] sums = np.zeros(table.rows)
@@ -228,8 +263,9 @@ cdef class CountStore:
 
     def add_class(self):
         """Append a class to every view."""
-        if widen(&self.table) != 0:
-            raise MemoryError("no memory for another class")
+        with self.lock:
+            if widen(&self.table) != 0:
+                raise MemoryError("no memory for another class")
 
     def merge(self, other, classes):
         """Add another store of the same views."""
@@ -237,6 +273,10 @@ cdef class CountStore:
 
     def digest(self, classes):
         """The digest of all rows and totals, by the classes' names."""
+        with self.lock:
+            return self._digest(classes)
+
+    def _digest(self, classes):
         cdef Table* table = &self.table
         cdef uint64_t row, c, C = table.n_classes, size
         cdef double n
@@ -263,6 +303,10 @@ cdef class CountStore:
 
     def freeze(self):
         """The store as arrays that no later learning changes."""
+        with self.lock:
+            return self._freeze()
+
+    def _freeze(self):
         cdef Table* table = &self.table
         cdef uint64_t c = table.n_classes if table.n_views else 0
         return {
@@ -277,6 +321,10 @@ cdef class CountStore:
 
     def restore(self, sections, n_classes):
         """Take the place of what `freeze` gave, checked."""
+        with self.lock:
+            return self._restore(sections, n_classes)
+
+    def _restore(self, sections, n_classes):
         n_classes = n_classes if self.views else 0  # as `freeze` has it
         frozen = checked(sections, len(self.views), n_classes)
         cdef Table fresh
@@ -289,6 +337,7 @@ cdef class CountStore:
             raise
         close_table(&self.table)
         self.table = fresh
+        self.moves += 1
 
     cdef _fill(self, Table* table, frozen, uint64_t n_classes):
         cdef uint64_t blob_size = len(frozen.blob)
@@ -335,6 +384,7 @@ cdef class CountStore:
             last += 1
         table.starts[last] = at
         table.rows = last
+        self.moves += 1
         memset(table.slots, 0, (table.mask + 1) * sizeof(Slot))
         rebuild(table)
 

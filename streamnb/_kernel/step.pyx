@@ -22,6 +22,7 @@ from streamnb.tokens import Category, CharacterGrams, Edges, Number, Terms, Word
 from libc.math cimport INFINITY, isnan, log, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
 
 from streamnb._kernel cimport evidence
 from streamnb._kernel.counts cimport CountStore
@@ -43,6 +44,8 @@ cdef enum:  # streamnb.columns.Flag
     EMPTY = 1
     TRUNCATED = 2
     CLASS_LIMIT = 4
+
+cdef uint64_t LAST_STAMP = 0xFFFFFFFE00000000
 
 _READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Edges: EDGES, Number: NUMBER}
 _WEIGHTS = {"counts": BY_COUNTS, "boolean": BY_BOOLEAN, "log": BY_LOG}
@@ -204,7 +207,7 @@ cdef class Driver:
     # ---- a batch
 
     def step(self, model, batch, bint score, bint learn):
-        """The twin of `NaiveBayes.step`.
+        """The twin of `NaiveBayes.step`; whoever calls holds the model's lock, which is the store's.
 
         Returns
         -------
@@ -464,6 +467,9 @@ cdef class Driver:
             view = self.views + v
             first = n
             self.features.ends[v] = n
+            if self.features.stamp >= LAST_STAMP:  # they are used up: begin again
+                memset(self.features.seen, 0, (self.features.seen_mask + 1) * sizeof(uint64_t))
+                self.features.stamp = 0
             self.features.stamp += <uint64_t>STAMP
             if view.reader == NUMBER:
                 continue

@@ -17,7 +17,7 @@ from streamnb.dead_letters import DeadLetters
 from streamnb.engine import Engine
 from streamnb.metrics import Metrics
 from streamnb.record import Partition, RecordBatch
-from streamnb.score import encode
+from streamnb.score import encode, listed
 from streamnb.snapshots import SnapshotDirectory
 from streamnb.transports.memory import END, MemoryLog, MemorySink, MemorySource
 from tests.bench.common import ROOT
@@ -57,7 +57,7 @@ def a_score(lines: Sequence[bytes]) -> dict[str, object]:
     scores = assembly.model(settings).step(messages.batch)
     last = len(messages.rows) - 1
     score = encode(
-        scores,
+        listed(scores),
         last,
         message_id=messages.ids[last],
         model=settings.model.name,

@@ -24,7 +24,7 @@ from streamnb import assembly, snapshots
 from streamnb.config import Settings, load
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.record import Partition, RecordBatch
-from streamnb.score import encode
+from streamnb.score import encode, listed
 from streamnb.snapshots import SnapshotDirectory
 from streamnb.transports.kafka import KafkaSink, KafkaSource, create_topics
 from tests.streams import lines_of, streams_at_hand
@@ -170,7 +170,7 @@ def plain_loop(config: Path) -> tuple[list[bytes], NaiveBayes]:
     scores = model.step(messages.batch)
     encoded = [
         encode(
-            scores,
+            listed(scores),
             i,
             message_id=messages.ids[i],
             model="spam",
