@@ -14,10 +14,11 @@ ASAN_TESTS ?= tests/test_kernel.py tests/test_counts.py
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
+# setuptools warns at every build that its table of extension modules is experimental: that is known.
 $(VENV)/.installed: pyproject.toml $(wildcard streamnb/_kernel/*.p*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[demo,test]'
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[demo,test]'
 	touch $@
 
 install: $(VENV)/.installed  ## make .venv and install streamnb into it

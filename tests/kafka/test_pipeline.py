@@ -54,12 +54,12 @@ bootstrap_servers = "{broker}"
 
 [engine]
 start = "earliest"
-batch_records_max = 200
+batch_records_max = {batch_records_max}
 
 [snapshots]
 directory = "{directory}"
 interval_s = 0.2
-interval_records = 500
+interval_records = 200
 
 [output]
 raw_posterior = true
@@ -145,9 +145,11 @@ def read_to_end(broker: str, topic: str) -> list[RecordBatch]:
     return batches
 
 
-def pipeline(broker: str, tmp_path: Path, stream: str, partitions: int) -> Pipeline:
+def pipeline(
+    broker: str, tmp_path: Path, stream: str, partitions: int, *, times: int = 1, batch_records_max: int = 200
+) -> Pipeline:
     """Topics of their own, filled with a stream: line n in partition n modulo how many there are."""
-    run, lines = f"pipeline-{uuid.uuid4().hex[:12]}", lines_of(stream)
+    run, lines = f"pipeline-{uuid.uuid4().hex[:12]}", lines_of(stream) * times
     client = {"bootstrap_servers": broker}
     create_topics(client, {f"{run}-{name}": partitions for name in ("mail", "scores", "dead")})
     sink = KafkaSink(f"{run}-mail", client)
@@ -157,7 +159,9 @@ def pipeline(broker: str, tmp_path: Path, stream: str, partitions: int) -> Pipel
     sink.flush(60_000)
     sink.close()
     config, directory = tmp_path / "pipeline.toml", tmp_path / "snapshots"
-    config.write_text(CONFIG.format(run=run, broker=broker, directory=directory))
+    config.write_text(
+        CONFIG.format(run=run, broker=broker, directory=directory, batch_records_max=batch_records_max)
+    )
     PIPELINES[config] = Pipeline(broker, run, partitions, config, directory, lines)
     return PIPELINES[config]
 
@@ -167,10 +171,10 @@ def plain_loop(config: Path) -> tuple[list[bytes], NaiveBayes]:
     """The scores and the model of a loop over the one partition of a pipeline."""
     settings, (batch,) = load(config), PIPELINES[config].batches()
     model, messages = assembly.model(settings), assembly.decoder(settings).decode(batch)
-    scores = model.step(messages.batch)
+    scores = listed(model.step(messages.batch))
     encoded = [
         encode(
-            listed(scores),
+            scores,
             i,
             message_id=messages.ids[i],
             model="spam",
@@ -262,8 +266,12 @@ def test_a_stream_through_the_broker_is_scored_once_and_learned_as_by_a_plain_lo
 def test_killed_at_random_it_learns_every_label_once_and_scores_every_message(
     broker: str, tmp_path: Path, stream: str, partitions: int, kills: int, seed: int
 ) -> None:
-    """`kill -9` at random moments of the run; the digest is the uninterrupted run's."""
-    pipe = pipeline(broker, tmp_path, stream, partitions)
+    """`kill -9` at random moments of the run; the digest is the uninterrupted run's.
+
+    Batches are small and the stream is long enough for every kill to find the engine at work.
+    """
+    times = max(1, kills // 20)
+    pipe = pipeline(broker, tmp_path, stream, partitions, times=times, batch_records_max=20)
     moments = random.Random(seed)
     killed = 0
     while killed < kills:
@@ -273,7 +281,7 @@ def test_killed_at_random_it_learns_every_label_once_and_scores_every_message(
         while "ready at" not in line:
             line = process.stderr.readline()
             assert line, "the engine ended before it was ready"
-        time.sleep(moments.uniform(0.0, 0.15))
+        time.sleep(moments.uniform(0.0, 0.06))
         assert process.poll() is None, f"the stream ended after {killed} kills"
         process.send_signal(signal.SIGKILL)
         process.communicate()
