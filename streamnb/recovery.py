@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from streamnb.errors import PositionError, SettingsError, SnapshotError
 from streamnb.protocols import Start
+from streamnb.record import Partition
 from streamnb.snapshot import Snapshot, differences
 
 
@@ -66,3 +67,35 @@ def check_identity(snapshot: Snapshot, identity: Mapping[str, str]) -> None:
                 "so its offsets mean nothing here.",
                 "Point `[source]` at the log it came from, or begin in another directory with `--from`.",
             )
+
+
+def check_positions(
+    next_offsets: Mapping[Partition, int], begin: Mapping[Partition, int], end: Mapping[Partition, int]
+) -> None:
+    """Every position must lie in its log, between the first record kept and the end.
+
+    Parameters
+    ----------
+    next_offsets : mapping of Partition to int
+        Of a snapshot.
+    begin, end : mapping of Partition to int
+        Of the log now.
+
+    Raises
+    ------
+    PositionError
+        Records may be lost: which, and what may have happened.
+    """
+    for partition, offset in next_offsets.items():
+        first, last = begin.get(partition), end.get(partition)
+        if first is None or last is None:
+            hint = "The topic was made again with fewer partitions, or is no longer in `topics`."
+            raise PositionError(f"{partition} is gone, and the snapshot was at its offset {offset}.", hint)
+        if offset < first:
+            hint = "The topic's retention removed them: lengthen it, and start from a newer snapshot."
+            missing = f"offsets {offset} to {first - 1} ({first - offset} records at most) are missing"
+            raise PositionError(f"{partition} begins at offset {first}: {missing}.", hint)
+        if offset > last:
+            hint = "The topic was made again, or its newest records were lost with their broker."
+            missing = f"offsets {last} to {offset - 1}, already learned, are missing"
+            raise PositionError(f"{partition} ends at offset {last}: {missing}.", hint)

@@ -4,7 +4,8 @@
 The plain modules are the specification; each function here and in the rooms beside names the one it is the
 twin of. What the views look at is read with the GIL held; then the batch is scored and learned without it,
 message by message. The counts live in C. The rest of the state, small arrays that `State` and
-`CalibratedHead` own, is copied in at the start of a batch and back at its end.
+`CalibratedHead` own, is copied in at the start of a batch and back at its end. The room is long because a
+class of Cython's is in one file; what is a function of its own stands in the rooms beside.
 """
 
 import numpy as np

@@ -20,6 +20,7 @@ from operator import methodcaller
 from streamnb.errors import PositionError, SettingsError, TransportError
 from streamnb.protocols import Start
 from streamnb.record import Headers, Partition, RecordBatch, Unreadable
+from streamnb.recovery import check_positions
 from streamnb.transports.confluent_client import (
     REQUEST_TIMEOUT_S,
     Errors,
@@ -152,7 +153,7 @@ class ConfluentSource:
         ]
         begin, end = self._ends(partitions)
         if next_offsets:
-            _check(next_offsets, begin, end)
+            check_positions(next_offsets, begin, end)
             positions = {**begin, **next_offsets}
         elif start == "earliest":
             positions = begin
@@ -312,24 +313,6 @@ class ConfluentSource:
                     TopicPartition(*one), REQUEST_TIMEOUT_S
                 )
         return begin, end
-
-
-def _check(
-    next_offsets: Mapping[Partition, int], begin: Mapping[Partition, int], end: Mapping[Partition, int]
-) -> None:
-    for partition, offset in next_offsets.items():
-        first, last = begin.get(partition), end.get(partition)
-        if first is None or last is None:
-            hint = "The topic was made again with fewer partitions, or is no longer in `topics`."
-            raise PositionError(f"{partition} is gone, and the snapshot was at its offset {offset}.", hint)
-        if offset < first:
-            hint = "The topic's retention removed them: lengthen it, and start from a newer snapshot."
-            missing = f"offsets {offset} to {first - 1} ({first - offset} records at most) are missing"
-            raise PositionError(f"{partition} begins at offset {first}: {missing}.", hint)
-        if offset > last:
-            hint = "The topic was made again, or its newest records were lost with their broker."
-            missing = f"offsets {last} to {offset - 1}, already learned, are missing"
-            raise PositionError(f"{partition} ends at offset {last}: {missing}.", hint)
 
 
 def _topic_id(found: Uuid | None) -> str:

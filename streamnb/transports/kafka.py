@@ -27,6 +27,7 @@ from kafka.structs import OffsetAndMetadata
 from streamnb.errors import PositionError, SettingsError, TransportError
 from streamnb.protocols import Start
 from streamnb.record import Headers, Partition, RecordBatch
+from streamnb.recovery import check_positions
 from streamnb.transports.kafka_client import (
     brokers,
     client_settings,
@@ -132,7 +133,11 @@ class KafkaSource:
             begin = self._consumer.beginning_offsets(partitions)
             end = self._consumer.end_offsets(partitions)
             if next_offsets:
-                self._check(next_offsets, begin, end)
+                check_positions(
+                    next_offsets,
+                    {Partition(*one): offset for one, offset in begin.items()},
+                    {Partition(*one): offset for one, offset in end.items()},
+                )
                 positions = {
                     **begin,
                     **{TopicPartition(*one): offset for one, offset in next_offsets.items()},
@@ -151,28 +156,6 @@ class KafkaSource:
                 self._consumer.seek(partition, offset)
         self._next_offsets = positions
         return {Partition(*partition): offset for partition, offset in sorted(positions.items())}
-
-    @staticmethod
-    def _check(
-        next_offsets: Mapping[Partition, int],
-        begin: dict[TopicPartition, int],
-        end: dict[TopicPartition, int],
-    ) -> None:
-        for partition, offset in next_offsets.items():
-            first, last = begin.get(TopicPartition(*partition)), end.get(TopicPartition(*partition))
-            if first is None or last is None:
-                hint = "The topic was made again with fewer partitions, or is no longer in `topics`."
-                raise PositionError(
-                    f"{partition} is gone, and the snapshot was at its offset {offset}.", hint
-                )
-            if offset < first:
-                hint = "The topic's retention removed them: lengthen it, and start from a newer snapshot."
-                missing = f"offsets {offset} to {first - 1} ({first - offset} records at most) are missing"
-                raise PositionError(f"{partition} begins at offset {first}: {missing}.", hint)
-            if offset > last:
-                hint = "The topic was made again, or its newest records were lost with their broker."
-                missing = f"offsets {last} to {offset - 1}, already learned, are missing"
-                raise PositionError(f"{partition} ends at offset {last}: {missing}.", hint)
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
         """One batch for each partition that moved on, be it only over a gap or an unreadable record.
