@@ -6,6 +6,7 @@ import copy
 import gc
 import math
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -534,3 +535,22 @@ def test_more_views_than_a_byte_can_number_are_refused() -> None:
     """Rather than counted together."""
     with pytest.raises(ValueError, match="255 views"):
         NaiveBayes([View(f"view{i}", Words()) for i in range(256)])
+
+
+def test_a_table_that_moves_into_larger_slots_is_whole_at_every_moment() -> None:
+    """Past 65,536 rows it moves a few at a time: what is asked meanwhile is found, and eviction may come."""
+    compiled, plain = (NaiveBayes(max_tokens=150_000, compiled=twin) for twin in (True, False))
+    rng = random.Random(0)
+    for batch in range(120):
+        first = batch * 2000
+        texts = [" ".join(f"t{i:x}" for i in range(at, at + 40)) for at in range(first, first + 2000, 40)]
+        labels = [rng.choice(["ham", "spam"]) for _ in texts]
+        for model in (compiled, plain):
+            model.step(Batch({"text": texts}, labels), score=False)
+        if batch % 10 == 0:
+            rows, expected = compiled.counts["words"].rows, plain.counts["words"].rows
+            for token in [f"t{rng.randrange(first + 2000):x}" for _ in range(300)]:
+                assert expected.get(token) == rows.get(token)
+
+    assert compiled.counts.evicted_tokens > 50_000
+    assert plain.digest() == compiled.digest()

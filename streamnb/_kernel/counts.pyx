@@ -16,11 +16,11 @@ from streamnb.digest import Digest, name
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memmove
 
 from streamnb._kernel.murmur cimport Hash128, murmur
 from streamnb._kernel.tokens cimport SLACK, grow
-from streamnb._kernel.table cimport Slot, Table, close_table, find, hash_bytes, insert, open_table, rebuild, reserve, widen
+from streamnb._kernel.table cimport Table, close_table, find, hash_bytes, insert, open_table, rebuild, reserve, widen
 
 
 _SLACK = bytes(SLACK)
@@ -385,7 +385,6 @@ cdef class CountStore:
         table.starts[last] = at
         table.rows = last
         self.moves += 1
-        memset(table.slots, 0, (table.mask + 1) * sizeof(Slot))
         rebuild(table)
 
 

@@ -23,6 +23,11 @@ cdef extern from *:
     void snb_prefetch(const void* address) noexcept nogil
 
 
+cdef enum:
+    MOVES = 8  # rows that move with each new one: a move ends long before the next begins
+    AT_ONCE = 65536  # a smaller table moves at once, in about a millisecond
+
+
 cdef struct Slot:
     uint32_t row  # plus 1; 0 is an empty slot
     uint32_t tag
@@ -31,6 +36,10 @@ cdef struct Slot:
 cdef struct Table:
     Slot* slots
     uint64_t mask  # slots minus 1, a power of two minus 1
+    Slot* old_slots  # while the table moves into larger slots: those it comes from
+    uint64_t old_mask
+    uint64_t moved  # rows that have moved, of those there were when it began
+    uint64_t moving
     uint64_t seed
     double* counts  # rows x n_classes
     uint64_t* starts  # of each row's token in the arena; one more than rows
@@ -78,19 +87,34 @@ cdef inline int64_t find(
     const Table* table, const uint8_t* token, uint64_t size, uint64_t view, uint64_t h
 ) noexcept nogil:
     """The row of a token of a view, or -1; the token needs slack."""
-    cdef uint64_t at = h & table.mask
+    cdef int64_t row = find_in(table, table.slots, table.mask, token, size, view, h)
+    if row < 0 and table.old_slots != NULL:
+        row = find_in(table, table.old_slots, table.old_mask, token, size, view, h)
+    return row
+
+
+cdef inline int64_t find_in(
+    const Table* table,
+    const Slot* slots,
+    uint64_t mask,
+    const uint8_t* token,
+    uint64_t size,
+    uint64_t view,
+    uint64_t h,
+) noexcept nogil:
+    cdef uint64_t at = h & mask
     cdef uint32_t tag = <uint32_t>(h >> 32)
     cdef uint64_t row
-    while table.slots[at].row != 0:
-        if table.slots[at].tag == tag:
-            row = table.slots[at].row - 1
+    while slots[at].row != 0:
+        if slots[at].tag == tag:
+            row = slots[at].row - 1
             if (
                 table.views[row] == view
                 and table.starts[row + 1] - table.starts[row] == size
                 and same(table.arena + table.starts[row], token, size)
             ):
                 return <int64_t>row
-        at = (at + 1) & table.mask
+        at = (at + 1) & mask
     return -1
 
 
@@ -122,7 +146,20 @@ cdef inline uint64_t insert(
     table.rows = row + 1
     table.known[view] += 1
     place(table, row, h)
+    if table.old_slots != NULL:
+        move_rows(table, MOVES)
     return row
+
+
+cdef inline void move_rows(Table* table, uint64_t n) noexcept nogil:
+    """Move some rows into the larger slots; with the last one the old slots are let go."""
+    while n > 0 and table.moved < table.moving:
+        place(table, table.moved, row_hash(table, table.moved))
+        table.moved += 1
+        n -= 1
+    if table.moved == table.moving:
+        free(table.old_slots)
+        table.old_slots = NULL
 
 
 cdef inline int open_table(Table* table, uint64_t n_views, uint64_t seed) noexcept nogil:
@@ -148,6 +185,7 @@ cdef inline int open_table(Table* table, uint64_t n_views, uint64_t seed) noexce
 
 cdef inline void close_table(Table* table) noexcept nogil:
     free(table.slots)
+    free(table.old_slots)
     free(table.starts)
     free(table.views)
     free(table.arena)
@@ -166,8 +204,11 @@ cdef inline int resize(void** block, uint64_t size) noexcept nogil:
 
 
 cdef inline void rebuild(Table* table) noexcept nogil:
-    """Fill the slots, which are empty, from the rows."""
+    """Fill the slots anew from the rows."""
     cdef uint64_t row
+    free(table.old_slots)
+    table.old_slots = NULL
+    memset(table.slots, 0, (table.mask + 1) * sizeof(Slot))
     for row in range(table.rows):
         place(table, row, row_hash(table, row))
 
@@ -205,10 +246,15 @@ cdef inline int reserve(Table* table, uint64_t rows, uint64_t size) noexcept nog
         fresh = <Slot*>calloc(slots, sizeof(Slot))
         if fresh == NULL:
             return -1
-        free(table.slots)
+        if table.old_slots != NULL:  # a message so large that the last move has not ended
+            move_rows(table, table.moving)
+        table.old_slots = table.slots
+        table.old_mask = table.mask
+        table.moved = 0
+        table.moving = table.rows
         table.slots = fresh
         table.mask = slots - 1
-        rebuild(table)
+        move_rows(table, 0 if table.rows > AT_ONCE else table.rows)
     return 0
 
 
