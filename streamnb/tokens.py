@@ -103,8 +103,11 @@ def lower(text: str) -> str:
 
 
 def _check_limits(*limits: int) -> None:
-    if not all(1 <= limit <= 1 << 31 for limit in limits):
-        raise ValueError(f"{limits}: a number of tokens or characters must be at least 1, and at most 2^31")
+    for limit in limits:
+        if not 1 <= limit <= 1 << 31:
+            raise ValueError(
+                f"a limit of tokens or characters must be at least 1 and at most 2^31, not {limit}"
+            )
 
 
 class Text(NamedTuple):

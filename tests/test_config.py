@@ -195,7 +195,7 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
         ("[output]\nexplanation = -1", r"`output`: `explanation` must not be below 0"),
         ('[output]\nemit = "none"', r"`output\.emit`: Invalid enum value 'none'"),
         ("[metrics]\nport = 65536", r"`metrics`: `port` must be from 0 to 65535"),
-        ("[tokens]\ntoken_length_max = 0", r"`tokens`: a limit of tokens must be at least 1"),
+        ("[tokens]\ntoken_length_max = 0", r"`tokens`: a limit of tokens or characters must be at least 1"),
         ("[dead_letters]\nratio_max = 1.5", r"`dead_letters`: `ratio_max` must be from 0 to 1"),
         ('[model]\nclasses = ["a", "b"]\nclasses_max = 1', r"`model`: `classes_max` must be at least 1"),
         ('[model]\nhead = "best"', r"`model\.head`: Invalid enum value 'best'"),
@@ -509,7 +509,7 @@ def test_a_category_may_be_a_flag() -> None:
 @pytest.mark.parametrize(
     ("tables", "sentence"),
     [
-        ({"views": []}, "at least one view"),
+        ({"views": []}, "from 1 to 255 views"),
         ({"prior": {"kind": "uniform"}}, "a prior goes with head="),
         (
             {
