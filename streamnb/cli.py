@@ -12,13 +12,16 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import orjson
 import typer
 
 from streamnb import __version__, files
 from streamnb.errors import DataError, SettingsError, SnapshotError, StreamnbError
+
+if TYPE_CHECKING:
+    from streamnb.history import History
 
 T = TypeVar("T")
 
@@ -365,10 +368,7 @@ def _watched(steps: Iterable[T], what: str) -> Iterator[T]:
     yield from track(steps, f"{what} (thousands)", console=Console(stderr=True), transient=True)
 
 
-def _warn_of_refused(history: object) -> None:
-    from streamnb.history import History
-
-    assert isinstance(history, History)
+def _warn_of_refused(history: History) -> None:
     if history.refused:
         print(
             f"streamnb: left out {history.refused} of {history.read} lines. {history.first_refusal}",
