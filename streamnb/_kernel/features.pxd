@@ -28,6 +28,8 @@ cdef struct View:
     bint skips_unknown
     int smoothing
     double pseudo  # alpha, mu, or a Gaussian's pseudo-observations
+    double unit  # what a token counts that stands in a message once
+    double units  # a little more than 1 / unit
     double* logs  # log(count + alpha), 0 where it was not asked for yet; see evidence.pxd
 
 

@@ -36,7 +36,7 @@ from streamnb._kernel.head cimport (
     Head, HeadConstants, Normal, add_to, centre_and_clip, form_opinion, learn, log_odds, log_odds_of,
     never_labelled, normal_evidence, soften
 )
-from streamnb._kernel.table cimport Table, find, insert, reserve, snb_prefetch, widen
+from streamnb._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
 from streamnb._kernel.tokens cimport (
     PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, Scratch, Text, Tokens, alphabet, point_at, read_tokens
 )
@@ -45,6 +45,9 @@ cdef enum:  # streamnb.columns.Flag
     EMPTY = 1
     TRUNCATED = 2
     CLASS_LIMIT = 4
+
+cdef enum:
+    AHEAD = 64  # features whose rows are fetched together
 
 cdef uint64_t LAST_STAMP = 0xFFFFFFFE00000000
 
@@ -178,7 +181,9 @@ cdef class Driver:
         if isinstance(event.smoothing, Laplace):
             into.smoothing = SMOOTH_LAPLACE
             into.pseudo = event.smoothing.alpha
-            into.logs = <double*>calloc(2 * LOGS, sizeof(double))  # touched where it is used
+            into.unit = 177.0 / 256.0 if into.weight == BY_LOG else 1.0
+            into.units = (1.0 / into.unit) * (1.0 + 1e-15)
+            into.logs = <double*>calloc(LOGS, sizeof(double))
             if into.logs == NULL:
                 raise MemoryError("no memory for a driver")
         elif isinstance(event.smoothing, Dirichlet):
@@ -256,6 +261,7 @@ cdef class Driver:
                 failed = self._message(table, &inbox, i, y[i], g[i], score, &out)
                 if failed:
                     break
+        self.store.tidy()
         self.store = None
         self._store(model, classes[: self.n_classes])
         if failed:
@@ -495,16 +501,33 @@ cdef class Driver:
         return 0
 
     cdef void _look_up(self, const Table* table) noexcept nogil:
-        cdef uint64_t v, i
+        """Every feature's row: some features at a time, so that what they touch is fetched together."""
+        cdef uint64_t i, first, last = 0, v = 0, n = self.features.ends[self.n_views]
         cdef Feature* feature
-        for i in range(self.features.ends[self.n_views]):
-            snb_prefetch(table.slots + (self.features.items[i].hash & table.mask))
-        for v in range(self.n_views):
-            for i in range(self.features.ends[v], self.features.ends[v + 1]):
+        cdef const uint8_t* token
+        while last < n:
+            first = last
+            last = first + AHEAD if first + AHEAD < n else n
+            for i in range(first, last):
+                snb_prefetch(table.slots + (self.features.items[i].hash & table.mask))
+            for i in range(first, last):
                 feature = self.features.items + i
-                feature.row = find(
-                    table, self.scratch.bytes + feature.start, feature.size, self.views[v].store, feature.hash
-                )
+                feature.row = candidate(table, feature.hash)
+                if feature.row >= 0:
+                    snb_prefetch(table.starts + feature.row)
+                    snb_prefetch(table.counts + <uint64_t>feature.row * table.n_classes)
+            for i in range(first, last):
+                if self.features.items[i].row >= 0:
+                    snb_prefetch(table.arena + start_of(table, self.features.items[i].row))
+            for i in range(first, last):
+                while i >= self.features.ends[v + 1]:
+                    v += 1
+                feature = self.features.items + i
+                token = self.scratch.bytes + feature.start
+                if feature.row < 0 and table.old_slots == NULL:
+                    continue
+                if feature.row < 0 or not is_row_of(table, feature.row, token, feature.size, self.views[v].store):
+                    feature.row = find(table, token, feature.size, self.views[v].store, feature.hash)
 
     cdef void _view_likelihood(self, const Table* table, const Inbox* inbox, uint64_t i, uint64_t v, double* z) noexcept nogil:
         cdef const View* view = self.views + v
@@ -594,13 +617,13 @@ cdef class Driver:
         cdef Feature* feature
         self._count_new(&rows, &size)
         if y == self.n_classes:
-            if widen(table) != 0:
+            if self._widen() != 0:
                 return -1
             self._add_class(y)
         if self.max_tokens and table.rows + rows > self.max_tokens:
             if self._make_room(table, &rows, &size) != 0:
                 return -1
-        if reserve(table, rows, size) != 0:
+        if not has_room(table, rows, size) and self._grow(rows, size) != 0:
             return -1
         if self.calibrated:
             add_to(&self.head.length, inbox.lengths[i], y, weight)
@@ -657,6 +680,22 @@ cdef class Driver:
             self._look_up(table)
             self._count_new(rows, size)
         return failed
+
+    cdef int _grow(self, uint64_t rows, uint64_t size) noexcept nogil:
+        with gil:
+            try:
+                self.store.grow(rows, size)
+            except MemoryError:
+                return -1
+        return 0
+
+    cdef int _widen(self) noexcept nogil:
+        with gil:
+            try:
+                self.store.widen()
+            except MemoryError:
+                return -1
+        return 0
 
     cdef void _add_class(self, uint64_t c) noexcept nogil:
         cdef uint64_t i
