@@ -1,11 +1,10 @@
 # What the views read in a message, in C: the twins of the readers and of `Multinomial.features`.
 
 from libc.math cimport log, rint
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
 
-from streamnb._kernel.table cimport hash_bytes, same
+from streamnb._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
 from streamnb._kernel.tokens cimport Scratch, Text, Token, Tokens, grow, read_tokens, room
 
 cdef enum:
@@ -49,6 +48,8 @@ cdef struct Features:
     uint64_t seen_mask
     uint64_t stamp
     uint64_t seed
+    const uint32_t* slots  # where they will be looked up
+    uint64_t slots_mask
 
 
 cdef struct Given:  # tokens that arrived with their counts, end to end
@@ -75,9 +76,9 @@ cdef inline int read_view(
             start = room(scratch, size + 1 + token.size)
             if start == <uint64_t>-1:
                 return -1
-            memcpy(scratch.bytes + start, scratch.bytes + tokens.items[i - 1].start, size)
+            copy_bytes(scratch.bytes + start, scratch.bytes + tokens.items[i - 1].start, size)
             scratch.bytes[start + size] = c" "
-            memcpy(scratch.bytes + start + size + 1, scratch.bytes + token.start, token.size)
+            copy_bytes(scratch.bytes + start + size + 1, scratch.bytes + token.start, token.size)
             if count(features, scratch, view.store, start, size + 1 + token.size, first, n) != 0:
                 return -1
     elif view.reader == CHARACTERS:
@@ -92,7 +93,7 @@ cdef inline int read_view(
             if start == <uint64_t>-1:
                 return -1
             scratch.bytes[start] = c"h" if i < edge else c"t"
-            memcpy(scratch.bytes + start + 1, scratch.bytes + token.start, token.size)
+            copy_bytes(scratch.bytes + start + 1, scratch.bytes + token.start, token.size)
             if count(features, scratch, view.store, start, token.size + 1, first, n) != 0:
                 return -1
     return 0
@@ -110,7 +111,7 @@ cdef inline int read_runs(
         return -1
     padded = scratch.bytes + start
     padded[0] = c" "
-    memcpy(padded + 1, scratch.bytes + token.start, token.size)
+    copy_bytes(padded + 1, scratch.bytes + token.start, token.size)
     padded[size - 1] = c" "
     while end < size and characters < view.n:  # to the end of the first run
         end = after_character(padded, end, size)
@@ -146,7 +147,7 @@ cdef inline int take_given(
         start = room(scratch, size)
         if start == <uint64_t>-1:
             return -1
-        memcpy(scratch.bytes + start, given.bytes + source, size)
+        copy_bytes(scratch.bytes + start, given.bytes + source, size)
         feature = features.items + n[0]
         feature.start = start
         feature.size = size
@@ -179,6 +180,7 @@ cdef inline int count(
     cdef uint64_t h = hash_bytes(scratch.bytes + start, size, features.seed + store)
     cdef uint64_t at = h & features.seen_mask
     cdef Feature* feature
+    snb_prefetch(features.slots + (h & features.slots_mask))
     while features.seen[at] >= features.stamp:  # later stamps are larger, and this is the latest
         feature = features.items + (features.seen[at] - features.stamp)
         if (

@@ -38,7 +38,7 @@ from streamnb._kernel.head cimport (
 )
 from streamnb._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
 from streamnb._kernel.tokens cimport (
-    PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, Scratch, Text, Tokens, alphabet, point_at, read_tokens
+    SLACK, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, Scratch, Text, Tokens, alphabet, point_at, read_tokens
 )
 
 cdef enum:  # streamnb.columns.Flag
@@ -106,6 +106,7 @@ cdef class Driver:
     cdef Scratch scratch
     cdef Tokens* tokens  # of each text, then of each text's first characters
     cdef Features features
+    cdef uint64_t new_rows, new_bytes  # features of the message that no class has taught, and their length
     # the state while a batch runs
     cdef Head head
     cdef Moments* moments
@@ -309,7 +310,7 @@ cdef class Driver:
                     tokens.append(token.encode())
                     counts.append(count)
                 ends.append(len(tokens))
-        blob = np.frombuffer(b"".join(tokens) + b"\0", np.uint8)
+        blob = np.frombuffer(b"".join(tokens) + bytes(SLACK), np.uint8)
         token_ends = np.cumsum([len(token) for token in tokens] + [0], dtype=np.uint64)
         cdef const uint8_t[::1] blob_view = blob
         cdef const uint64_t[::1] token_ends_view = token_ends
@@ -428,6 +429,7 @@ cdef class Driver:
         cdef int64_t flags = 0
         cdef double unknown_share
         cdef bint weighed
+        self.features.slots, self.features.slots_mask = table.slots, table.mask
         if self._features_of(inbox, i, &flags) != 0:
             return -1
         self._look_up(table)
@@ -501,15 +503,14 @@ cdef class Driver:
         return 0
 
     cdef void _look_up(self, const Table* table) noexcept nogil:
-        """Every feature's row: some features at a time, so that what they touch is fetched together."""
+        """Every feature's row, and how many have none: some at a time, so that what they touch comes together."""
         cdef uint64_t i, first, last = 0, v = 0, n = self.features.ends[self.n_views]
         cdef Feature* feature
         cdef const uint8_t* token
+        self.new_rows = self.new_bytes = 0
         while last < n:
             first = last
             last = first + AHEAD if first + AHEAD < n else n
-            for i in range(first, last):
-                snb_prefetch(table.slots + (self.features.items[i].hash & table.mask))
             for i in range(first, last):
                 feature = self.features.items + i
                 feature.row = candidate(table, feature.hash)
@@ -525,9 +526,12 @@ cdef class Driver:
                 feature = self.features.items + i
                 token = self.scratch.bytes + feature.start
                 if feature.row < 0 and table.old_slots == NULL:
-                    continue
-                if feature.row < 0 or not is_row_of(table, feature.row, token, feature.size, self.views[v].store):
+                    pass
+                elif feature.row < 0 or not is_row_of(table, feature.row, token, feature.size, self.views[v].store):
                     feature.row = find(table, token, feature.size, self.views[v].store, feature.hash)
+                if feature.row < 0:
+                    self.new_rows += 1
+                    self.new_bytes += feature.size
 
     cdef void _view_likelihood(self, const Table* table, const Inbox* inbox, uint64_t i, uint64_t v, double* z) noexcept nogil:
         cdef const View* view = self.views + v
@@ -612,18 +616,16 @@ cdef class Driver:
         self, Table* table, const Inbox* inbox, uint64_t i, uint64_t y, double weight, double unknown_share, bint weighed
     ) noexcept nogil:
         """The twin of `NaiveBayes._learn`; there is memory for all of it before anything is changed."""
-        cdef uint64_t v, j, rows = 0, size = 0
+        cdef uint64_t v, j
         cdef double n, total, x
         cdef Feature* feature
-        self._count_new(&rows, &size)
         if y == self.n_classes:
             if self._widen() != 0:
                 return -1
             self._add_class(y)
-        if self.max_tokens and table.rows + rows > self.max_tokens:
-            if self._make_room(table, &rows, &size) != 0:
-                return -1
-        if not has_room(table, rows, size) and self._grow(rows, size) != 0:
+        if self.max_tokens and table.rows + self.new_rows > self.max_tokens and self._make_room(table) != 0:
+            return -1
+        if not has_room(table, self.new_rows, self.new_bytes) and self._grow() != 0:
             return -1
         if self.calibrated:
             add_to(&self.head.length, inbox.lengths[i], y, weight)
@@ -656,21 +658,12 @@ cdef class Driver:
         self.learned += 1
         return 0
 
-    cdef void _count_new(self, uint64_t* rows, uint64_t* size) noexcept nogil:
-        """How many of the message's tokens no class has taught, and how long they are together."""
-        cdef uint64_t j
-        rows[0] = size[0] = 0
-        for j in range(self.features.ends[self.n_views]):
-            if self.features.items[j].row < 0:
-                rows[0] += 1
-                size[0] += self.features.items[j].size
-
-    cdef int _make_room(self, Table* table, uint64_t* rows, uint64_t* size) noexcept nogil:
+    cdef int _make_room(self, Table* table) noexcept nogil:
         """The twin of `CountStore.make_room`; the rows that stay are looked up again."""
         cdef uint64_t excess, n
         cdef int failed = 0
-        while table.rows and table.rows + rows[0] > self.max_tokens and not failed:
-            excess = table.rows + rows[0] - self.max_tokens
+        while table.rows and table.rows + self.new_rows > self.max_tokens and not failed:
+            excess = table.rows + self.new_rows - self.max_tokens
             n = self.max_tokens // 16 if self.max_tokens // 16 > excess else excess
             with gil:
                 try:
@@ -678,13 +671,12 @@ cdef class Driver:
                 except MemoryError:
                     failed = -1
             self._look_up(table)
-            self._count_new(rows, size)
         return failed
 
-    cdef int _grow(self, uint64_t rows, uint64_t size) noexcept nogil:
+    cdef int _grow(self) noexcept nogil:
         with gil:
             try:
-                self.store.grow(rows, size)
+                self.store.grow(self.new_rows, self.new_bytes)
             except MemoryError:
                 return -1
         return 0

@@ -66,6 +66,14 @@ cdef inline bint same(const uint8_t* a, const uint8_t* b, uint64_t size) noexcep
     return tail(a, size) == tail(b, size)
 
 
+cdef inline void copy_bytes(uint8_t* into, const uint8_t* data, uint64_t size) noexcept nogil:
+    """Copy a token, eight bytes at a time: both sides have slack, and what is copied past it is overwritten."""
+    cdef uint64_t at = 0
+    while at < size:
+        memcpy(into + at, data + at, 8)
+        at += 8
+
+
 cdef inline uint64_t hash_bytes(const uint8_t* data, uint64_t size, uint64_t seed) noexcept nogil:
     """A keyed hash of 64 bits: eight bytes at a time through a folded multiplication; needs slack."""
     cdef uint64_t h = seed ^ (size * <uint64_t>0x9E3779B97F4A7C15)
@@ -173,7 +181,7 @@ cdef inline uint64_t insert(
     """A new row of zeros; there is room for it."""
     cdef uint64_t row = table.rows
     cdef uint64_t start = start_of(table, row)
-    memcpy(table.arena + start, token, size)
+    copy_bytes(table.arena + start, token, size)
     table.starts[row] = (start << 8) | view
     table.starts[row + 1] = (start + size) << 8
     memset(table.counts + row * table.n_classes, 0, table.n_classes * sizeof(double))
