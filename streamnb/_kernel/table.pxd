@@ -18,7 +18,11 @@ cdef extern from *:
         return (unsigned long long)product ^ (unsigned long long)(product >> 64);
     }
     #define snb_prefetch(address) __builtin_prefetch(address)
+    static const unsigned long long snb_first[9] = {
+        0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF
+    };
     """
+    const uint64_t* snb_first  # so many bytes of a word
     uint64_t snb_fold(uint64_t a, uint64_t b) noexcept nogil
     void snb_prefetch(const void* address) noexcept nogil
 
@@ -52,7 +56,7 @@ cdef inline uint64_t tail(const uint8_t* data, uint64_t size) noexcept nogil:
     """The last bytes of a token, 8 at most, as a number; up to `SLACK` bytes past it are read and dropped."""
     cdef uint64_t word
     memcpy(&word, data, 8)
-    return word if size >= 8 else word & ((<uint64_t>1 << (8 * size)) - 1)
+    return word & snb_first[size if size < 8 else 8]
 
 
 cdef inline bint same(const uint8_t* a, const uint8_t* b, uint64_t size) noexcept nogil:
