@@ -232,14 +232,13 @@ class CountStore:
         n_classes = len(next(iter(self.views.values())).totals) if self.views else 0
         tokens = [token.encode() for counts in self.views.values() for token in counts.rows]
         sizes = np.fromiter(map(len, tokens), np.uint64, len(tokens))
-        starts = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sizes, dtype=np.uint64)]) * np.uint64(256)
         rows = [row for counts in self.views.values() for row in counts.rows.values()]
-        views = [np.full(len(counts.rows), i, np.uint64) for i, counts in enumerate(self.views.values())]
-        starts[:-1] += np.concatenate([*views, np.empty(0, np.uint64)])
+        views = [np.full(len(counts.rows), i, np.uint16) for i, counts in enumerate(self.views.values())]
         totals = [counts.totals for counts in self.views.values()]
         return {
             "token_bytes": np.frombuffer(b"".join(tokens), np.uint8),
-            "token_starts": starts,
+            "token_ends": np.cumsum(sizes, dtype=np.uint64),
+            "token_views": np.concatenate(views) if views else np.empty(0, np.uint16),
             "counts": np.array(rows, np.float64).reshape(len(tokens), n_classes),
             "totals": np.array(totals, np.float64).reshape(len(self.views), n_classes),
         }
@@ -299,10 +298,10 @@ def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
     """
     counts = floats(sections, "counts", (None, n_classes), minimum=0.0)
     totals = floats(sections, "totals", (n_views, n_classes), minimum=0.0)
-    starts = section(sections, "token_starts", np.uint64)
+    ends = section(sections, "token_ends", np.uint64)
+    views = section(sections, "token_views", np.uint16)
     blob = section(sections, "token_bytes", np.uint8)
-    ends, views = starts[1:] >> np.uint64(8), (starts[:-1] & np.uint64(255)).astype(np.uint16)
-    if starts.shape != (len(counts) + 1,) or blob.ndim != 1:
+    if not ends.shape == views.shape == (len(counts),) or blob.ndim != 1:
         raise SnapshotError("The sections of the count store are not of one length.", HINT)
     last = int(ends[-1]) if len(ends) else 0
     if last != len(blob) or bool((ends[1:] < ends[:-1]).any()) or bool((views >= n_views).any()):

@@ -63,18 +63,51 @@ def log_odds(u: Sequence[float]) -> list[float]:
     >>> log_odds([1000.0, 0.0])
     [1000.0, -1000.0]
     """
+    first = max(range(len(u)), key=u.__getitem__, default=0)
+    second = max((value for c, value in enumerate(u) if c != first), default=-math.inf)
+    if second == -math.inf:  # nothing is against the first, or no class is possible
+        return [math.inf if value > -math.inf else -math.inf for value in u]
     odds = []
-    for c, value in enumerate(u):
-        others = [other for o, other in enumerate(u) if o != c]
-        top = max(others, default=-math.inf)
-        if top == -math.inf:
-            odds.append(math.inf if value > -math.inf else -math.inf)
-            continue
-        total = 0.0
-        for other in others:
-            total += math.exp(other - top)
-        odds.append(value - top - math.log(total))
+    for c, others in enumerate(sums_of_others([math.exp(value - u[first]) for value in u])):
+        top = u[first]
+        if c == first:
+            top, others = second, 0.0
+            for o, value in enumerate(u):
+                others += math.exp(value - second) if o != first else 0.0
+        odds.append(u[c] - top - math.log(others))
     return odds
+
+
+def log_odds_of(posterior: Sequence[float]) -> list[float]:
+    """``log p - log(1 - p)`` of probabilities, ``1 - p`` as the sum of the others.
+
+    Examples
+    --------
+    >>> log_odds_of([1.0, 0.0])
+    [inf, -inf]
+    """
+    return [
+        math.inf if others == 0 else math.log(p) - math.log(others) if p > 0 else -math.inf
+        for p, others in zip(posterior, sums_of_others(posterior), strict=True)
+    ]
+
+
+def sums_of_others(values: Sequence[float]) -> list[float]:
+    """For each value the sum of all others, without a subtraction: those before it plus those after it.
+
+    Examples
+    --------
+    >>> sums_of_others([1.0, 2.0, 4.0])
+    [6.0, 5.0, 3.0]
+    """
+    sums, after, before = [0.0] * len(values), 0.0, 0.0
+    for c in reversed(range(len(values))):
+        sums[c] = after
+        after += values[c]
+    for c, value in enumerate(values):
+        sums[c] = before + sums[c]
+        before += value
+    return sums
 
 
 def never_labelled(posterior: Sequence[float], active: Sequence[int], c: int, d: float) -> list[float]:

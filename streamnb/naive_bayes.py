@@ -14,7 +14,7 @@ from typing import NamedTuple
 from streamnb.columns import Batch, Flag, Label, ScoreRows, Scores, likeliest
 from streamnb.event_models.multinomial import TokenOdds, against_rest
 from streamnb.explanation import Explanation, calibrated_parts, difference, ordered, product_part
-from streamnb.head import Opinion, centred_and_clipped, log_odds, never_labelled, softmax
+from streamnb.head import Opinion, centred_and_clipped, log_odds, log_odds_of, never_labelled, softmax
 from streamnb.reading import Features, Reading, read
 from streamnb.state import State
 from streamnb.tokens import Terms
@@ -159,7 +159,7 @@ class NaiveBayes(State):
         known, unknown = self._token_counts(reading)
         rows.append(
             posterior=posterior,
-            log_odds=log_odds(log_joint) if exact else [_log_odds_of(posterior, c) for c in range(n_classes)],
+            log_odds=log_odds(log_joint) if exact else log_odds_of(posterior),
             u=u,
             raw=raw if self.raw else None,
             known=known,
@@ -354,13 +354,3 @@ def _columns(x: Mapping[str, object]) -> dict[str, list[object]]:
 
 def _share(unknown: int, tokens: int) -> float:
     return math.sqrt((unknown + 0.5) / (tokens + 1.0))
-
-
-def _log_odds_of(posterior: Sequence[float], c: int) -> float:
-    others = 0.0
-    for o, p in enumerate(posterior):
-        if o != c:
-            others += p
-    if others == 0.0:
-        return math.inf
-    return math.log(posterior[c]) - math.log(others) if posterior[c] > 0 else -math.inf

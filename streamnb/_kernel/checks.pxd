@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 
 
 cdef inline bint check_rows(
-    const uint64_t* starts,
+    const uint64_t* bounds,
     uint64_t rows,
     uint64_t size,
     const double* counts,
@@ -20,11 +20,11 @@ cdef inline bint check_rows(
     cdef uint64_t row, c, view
     cdef double n
     cdef bint fits, something
-    if starts[0] >> 8 != 0 or starts[rows] != size << 8:
+    if bounds[0] != 0 or bounds[rows] >> 8 != size:
         return False
     for row in range(rows):
-        view = starts[row] & 255
-        if view >= n_views or starts[row] >> 8 > starts[row + 1] >> 8:
+        view = bounds[row + 1] & 255
+        if view >= n_views or bounds[row] >> 8 > bounds[row + 1] >> 8:
             return False
         known[view] += 1
         fits, something = True, False
@@ -67,7 +67,7 @@ cdef inline bint in_use(const uint32_t* slots, uint64_t n, uint64_t wanted, uint
     return used == wanted and worst <= last
 
 
-cdef inline bint is_text(const uint8_t* data, uint64_t size, const uint64_t* starts, uint64_t rows) noexcept nogil:
+cdef inline bint is_text(const uint8_t* data, uint64_t size, const uint64_t* bounds, uint64_t rows) noexcept nogil:
     """Whether bytes are UTF-8 (RFC 3629), and no token begins inside a character."""
     cdef uint64_t i = 0, row, word
     cdef uint8_t lead, second
@@ -97,6 +97,6 @@ cdef inline bint is_text(const uint8_t* data, uint64_t size, const uint64_t* sta
             i += 1
             more -= 1
     for row in range(rows):
-        if starts[row] >> 8 < size and data[starts[row] >> 8] & 0xC0 == 0x80:
+        if bounds[row] >> 8 < size and data[bounds[row] >> 8] & 0xC0 == 0x80:
             return False
     return True

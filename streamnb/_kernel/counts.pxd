@@ -6,7 +6,7 @@ from streamnb._kernel.table cimport Table
 
 cdef class CountStore:
     cdef Table table
-    cdef Block slots, old_slots, counts, starts, arena  # what the table points at
+    cdef Block slots, old_slots, counts, bounds, arena  # what the table points at
     cdef Block still_counts, still_slots  # what the last freeze copied, kept for the next
     cdef readonly dict views
     cdef readonly object lock  # held by whoever reads or writes the table; see counts.pyx

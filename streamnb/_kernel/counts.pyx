@@ -222,7 +222,7 @@ cdef class CountStore:
         if not (self.table.totals and self.table.known):
             raise MemoryError("no memory for a count store")
         self.slots, self.counts = _owned(Block(SLOTS_MIN * 4)), _owned(Block(0))
-        self.starts, self.arena = _owned(Block(8)), _owned(Block(0))
+        self.bounds, self.arena = _owned(Block(8)), _owned(Block(0))
         self._point()
         self.views = {view: ViewCounts(self, i) for i, view in enumerate(views)}
 
@@ -252,9 +252,9 @@ cdef class CountStore:
         table.old_slots, table.old_mask = NULL, 0
         if self.old_slots is not None:
             table.old_slots, table.old_mask = <uint32_t*>self.old_slots.data, self.old_slots.size // 4 - 1
-        table.counts, table.starts = <double*>self.counts.data, <uint64_t*>self.starts.data
+        table.counts, table.bounds = <double*>self.counts.data, <uint64_t*>self.bounds.data
         table.arena = self.arena.data
-        table.rows_capacity, table.arena_capacity = self.starts.size // 8 - 1, self.arena.size
+        table.rows_capacity, table.arena_capacity = self.bounds.size // 8 - 1, self.arena.size
 
     cdef grow(self, uint64_t rows, uint64_t size):
         """Room for so many more rows and bytes of tokens; nothing else changes."""
@@ -264,7 +264,7 @@ cdef class CountStore:
         cdef Block fresh
         if needed > table.rows_capacity:
             capacity = _capacity(table.rows_capacity, needed)
-            self.starts = _owned(resized(self.starts, (capacity + 1) * 8))
+            self.bounds = _owned(resized(self.bounds, (capacity + 1) * 8))
             self.counts = _owned(resized(self.counts, capacity * table.n_classes * 8))
             self._point()
         if start_of(table, table.rows) + size > table.arena_capacity:
@@ -356,7 +356,7 @@ cdef class CountStore:
         last = np.partition(sums, n - 1)[n - 1]
         rows = np.flatnonzero(sums <= last)  # more than n where many are as rare
         statements = Statements([name(view) for view in self.views], [])
-        high, low = statements.hashes(self.starts, self.arena, rows)
+        high, low = statements.hashes(self.bounds, self.arena, rows)
         surely = np.count_nonzero(sums < last)
         equals = np.flatnonzero(sums[rows] == last)
         if len(equals) > n - surely:
@@ -370,25 +370,26 @@ cdef class CountStore:
         """Leave out the rows that are not kept; those that are move together."""
         cdef const uint8_t[::1] mask = np.ascontiguousarray(kept, np.uint8)
         cdef Table* table = &self.table
-        cdef uint64_t row, start, size, view, at = 0, last = 0, C = table.n_classes
+        cdef uint64_t row, start = 0, end, size, view, at = 0, last = 0, C = table.n_classes
         self.arena = _owned(resized(self.arena, self.arena.size))  # another one, if this is looked at
-        self.starts = _owned(resized(self.starts, self.starts.size))
+        self.bounds = _owned(resized(self.bounds, self.bounds.size))
         self.counts = _owned(resized(self.counts, self.counts.size))
         self.old_slots = None
         self._point()
         table.moved = table.moving = 0
         with nogil:
             for row in range(table.rows):
-                start, size, view = start_of(table, row), size_of(table, row), view_of(table, row)
-                if not mask[row]:
+                end, view = table.bounds[row + 1] >> 8, view_of(table, row)
+                size = end - start
+                if mask[row]:
+                    memmove(table.arena + at, table.arena + start, size)
+                    memmove(table.counts + last * C, table.counts + row * C, C * sizeof(double))
+                    at += size
+                    last += 1
+                    table.bounds[last] = at << 8 | view
+                else:
                     table.known[view] -= 1
-                    continue
-                memmove(table.arena + at, table.arena + start, size)
-                memmove(table.counts + last * C, table.counts + row * C, C * sizeof(double))
-                table.starts[last] = (at << 8) | view
-                at += size
-                last += 1
-            table.starts[last] = at << 8
+                start = end
             table.rows = last
             memset(table.slots, 0, (table.mask + 1) * 4)
             place_rows(table, 0, last)
@@ -409,7 +410,7 @@ cdef class CountStore:
             [name("count", view) for view in self.views], [name(class_name) for class_name in classes]
         )
         digest = Digest()
-        digest.add_sum(statements.sum_of(sections["token_starts"], sections["token_bytes"], counts))
+        digest.add_sum(statements.sum_of(sections["token_bounds"], sections["token_bytes"], counts))
         for view, totals in zip(self.views, sections["totals"].tolist()):
             for class_name, total in zip(classes, totals):
                 if total != 0:
@@ -447,7 +448,7 @@ cdef class CountStore:
             memcpy(&totals_view[0, 0], table.totals, totals.nbytes)
         return {
             "token_bytes": _shown(self.arena, np.uint8, start_of(table, table.rows)),
-            "token_starts": _shown(self.starts, np.uint64, table.rows + 1),
+            "token_bounds": _shown(self.bounds, np.uint64, table.rows + 1),
             "counts": _shown(self.counts, np.float64, table.rows, C),
             "totals": totals,
         }
@@ -470,7 +471,7 @@ cdef class CountStore:
         self.table = other.table
         other.table.totals, other.table.known = NULL, NULL
         self.slots, self.old_slots, self.counts = other.slots, other.old_slots, other.counts
-        self.starts, self.arena = other.starts, other.arena
+        self.bounds, self.arena = other.bounds, other.arena
         self.still_counts = self.still_slots = None
         self.moves += 1
 
@@ -480,7 +481,7 @@ cdef class CountStore:
             raise SnapshotError("The sections of the count store do not fit together.", HINT)
         cdef Table* table = &self.table
         self.arena = _taken(sections, "token_bytes")
-        self.starts = _taken(sections, "token_starts")
+        self.bounds = _taken(sections, "token_bounds")
         self.counts = _taken(sections, "counts")
         has_index = self._take_index(sections)
         self._point()
@@ -492,7 +493,7 @@ cdef class CountStore:
         cdef Table* table = &self.table
         cdef uint64_t C = n_classes
         cdef bint fits
-        kinds = {"token_bytes": np.uint8, "token_starts": np.uint64, "counts": np.float64, "totals": np.float64}
+        kinds = {"token_bytes": np.uint8, "token_bounds": np.uint64, "counts": np.float64, "totals": np.float64}
         for key, kind in kinds.items():
             array = sections.get(key)
             if array is None or array.dtype != kind or not array.flags.c_contiguous:
@@ -501,10 +502,10 @@ cdef class CountStore:
         rows = len(counts)
         if counts.shape != (rows, C) or totals.shape != (table.n_views, C):
             return False
-        if sections["token_starts"].shape != (rows + 1,) or sections["token_bytes"].ndim != 1:
+        if sections["token_bounds"].shape != (rows + 1,) or sections["token_bytes"].ndim != 1:
             return False
         cdef const uint8_t[::1] bytes_view = sections["token_bytes"]
-        cdef const uint64_t[::1] starts_view = sections["token_starts"]
+        cdef const uint64_t[::1] bounds_view = sections["token_bounds"]
         cdef const double[::1] counts_view = counts.reshape(-1)
         cdef const double[::1] totals_view = totals.reshape(-1)
         cdef const uint8_t* blob = &bytes_view[0] if bytes_view.shape[0] else NULL
@@ -514,8 +515,8 @@ cdef class CountStore:
         cdef double* sums_at = &sums_view[0] if sums.size else NULL
         table.rows, table.n_classes = rows, C
         with nogil:
-            fits = check_rows(&starts_view[0], table.rows, bytes_view.shape[0], first, C, table.n_views, table.known, sums_at)
-            fits = fits and is_text(blob, bytes_view.shape[0], &starts_view[0], table.rows)
+            fits = check_rows(&bounds_view[0], table.rows, bytes_view.shape[0], first, C, table.n_views, table.known, sums_at)
+            fits = fits and is_text(blob, bytes_view.shape[0], &bounds_view[0], table.rows)
         if not fits or not np.isfinite(totals).all() or (totals < 0).any():
             return False
         free(table.totals)

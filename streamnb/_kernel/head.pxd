@@ -56,38 +56,47 @@ cdef inline void soften(const double* u, uint64_t n, double* out) noexcept nogil
         out[j] = out[j] / total
 
 
-cdef inline void log_odds(const double* u, uint64_t n, double* out) noexcept nogil:
-    """`head.log_odds`."""
-    cdef uint64_t c, j
-    cdef double top, total
+cdef inline void log_odds(const double* u, uint64_t n, double* room, double* out) noexcept nogil:
+    """`head.log_odds`; `room` is for n numbers."""
+    cdef uint64_t c, first = 0
+    cdef double second = -INFINITY, others = 0.0
     for c in range(n):
-        top = -INFINITY
-        for j in range(n):
-            if j != c and u[j] > top:
-                top = u[j]
-        if top == -INFINITY:
+        first = c if u[c] > u[first] else first
+    for c in range(n):
+        second = u[c] if c != first and u[c] > second else second
+    if second == -INFINITY:
+        for c in range(n):
             out[c] = INFINITY if u[c] > -INFINITY else -INFINITY
-            continue
-        total = 0.0
-        for j in range(n):
-            if j != c:
-                total += exp(u[j] - top)
-        out[c] = u[c] - top - log(total)
+        return
+    for c in range(n):
+        room[c] = exp(u[c] - u[first])
+        others += exp(u[c] - second) if c != first else 0.0
+    sums_of_others(room, n, out)
+    for c in range(n):
+        out[c] = u[c] - u[first] - log(out[c]) if c != first else u[c] - second - log(others)
 
 
 cdef inline void log_odds_of(const double* posterior, uint64_t n, double* out) noexcept nogil:
-    """`naive_bayes._log_odds_of`, for every class."""
-    cdef uint64_t c, j
-    cdef double others
+    """`head.log_odds_of`."""
+    cdef uint64_t c
+    sums_of_others(posterior, n, out)
     for c in range(n):
-        others = 0.0
-        for j in range(n):
-            if j != c:
-                others += posterior[j]
-        if others == 0.0:
+        if out[c] == 0.0:
             out[c] = INFINITY
         else:
-            out[c] = log(posterior[c]) - log(others) if posterior[c] > 0 else -INFINITY
+            out[c] = log(posterior[c]) - log(out[c]) if posterior[c] > 0 else -INFINITY
+
+
+cdef inline void sums_of_others(const double* values, uint64_t n, double* out) noexcept nogil:
+    """`head.sums_of_others`."""
+    cdef uint64_t i
+    cdef double after = 0.0, before = 0.0
+    for i in range(n):
+        out[n - 1 - i] = after
+        after += values[n - 1 - i]
+    for i in range(n):
+        out[i] = before + out[i]
+        before += values[i]
 
 
 cdef inline void never_labelled(

@@ -10,5 +10,5 @@ cdef class Statements:
     cdef uint64_t longest_tail
     cdef uint8_t* buffer
     cdef uint64_t capacity
-    cdef int64_t begin(self, const uint64_t* starts, const uint8_t* arena, uint64_t row) noexcept nogil
+    cdef int64_t begin(self, const uint64_t* bounds, const uint8_t* arena, uint64_t row) noexcept nogil
     cdef uint64_t end(self, uint64_t at, uint64_t c, double count) noexcept nogil

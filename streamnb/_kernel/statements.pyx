@@ -34,9 +34,9 @@ cdef class Statements:
         free(self.tail_ends)
         free(self.buffer)
 
-    def hashes(self, token_starts, token_bytes, rows):
+    def hashes(self, token_bounds, token_bytes, rows):
         """The hashes of some rows' tokens, without a count: upper and lower halves."""
-        cdef const uint64_t[::1] starts = np.frombuffer(token_starts, np.uint64)
+        cdef const uint64_t[::1] bounds = np.frombuffer(token_bounds, np.uint64)
         cdef const uint8_t[::1] arena = np.frombuffer(token_bytes, np.uint8) if len(token_bytes) else None
         cdef const int64_t[::1] chosen = rows
         cdef uint64_t[::1] high = np.empty(len(rows), np.uint64)
@@ -46,7 +46,7 @@ cdef class Statements:
         cdef Hash128 h
         with nogil:
             for i in range(n):
-                size = self.begin(&starts[0], at, chosen[i])
+                size = self.begin(&bounds[0], at, chosen[i])
                 if size < 0:
                     break
                 h = murmur(self.buffer, size)
@@ -55,9 +55,9 @@ cdef class Statements:
             raise MemoryError("no memory for a token's hash")
         return high.base, low.base
 
-    def sum_of(self, token_starts, token_bytes, counts):
+    def sum_of(self, token_bounds, token_bytes, counts):
         """The sum, modulo 2^128, of the hashes of all that is not 0."""
-        cdef const uint64_t[::1] starts = token_starts
+        cdef const uint64_t[::1] bounds = token_bounds
         cdef const uint8_t[::1] arena = token_bytes
         cdef const double[::1] flat = counts.reshape(-1)
         cdef const uint8_t* at = &arena[0] if arena.shape[0] else NULL
@@ -66,7 +66,7 @@ cdef class Statements:
         cdef Hash128 h
         with nogil:
             for row in range(rows):
-                size = self.begin(&starts[0], at, row)
+                size = self.begin(&bounds[0], at, row)
                 if size < 0:
                     break
                 for c in range(C):
@@ -78,10 +78,10 @@ cdef class Statements:
             raise MemoryError("no memory for a digest")
         return (int(high) << 64) + int(low)
 
-    cdef int64_t begin(self, const uint64_t* starts, const uint8_t* arena, uint64_t row) noexcept nogil:
+    cdef int64_t begin(self, const uint64_t* bounds, const uint8_t* arena, uint64_t row) noexcept nogil:
         """The head, the token's length and the token; returns how many bytes they are, -1 without memory."""
-        cdef uint64_t view = starts[row] & 255, start = starts[row] >> 8
-        cdef uint32_t size = <uint32_t>((starts[row + 1] >> 8) - start)
+        cdef uint64_t view = bounds[row + 1] & 255, start = bounds[row] >> 8
+        cdef uint32_t size = <uint32_t>((bounds[row + 1] >> 8) - start)
         cdef uint64_t first = self.head_ends[view - 1] if view else 0
         cdef uint64_t n = self.head_ends[view] - first
         if grow(<void**>&self.buffer, &self.capacity, n + 4 + size + self.longest_tail + 8, 1) != 0:

@@ -515,7 +515,7 @@ cdef class Driver:
                 feature = self.features.items + i
                 feature.row = candidate(table, feature.hash)
                 if feature.row >= 0:
-                    snb_prefetch(table.starts + feature.row)
+                    snb_prefetch(table.bounds + feature.row)
                     snb_prefetch(table.counts + <uint64_t>feature.row * table.n_classes)
             for i in range(first, last):
                 if self.features.items[i].row >= 0:
@@ -608,7 +608,7 @@ cdef class Driver:
         for j in range(S):
             out.u[self.active[j]] = u[j]
         if not weighed and S == C:
-            log_odds(self.joint, C, out.odds)
+            log_odds(self.joint, C, self.base, out.odds)
         else:
             log_odds_of(out.posterior, C, out.odds)
 

@@ -41,7 +41,7 @@ cdef struct Table:
     uint64_t moving
     uint64_t seed
     double* counts  # rows x n_classes
-    uint64_t* starts  # 256 times where each row's token begins in the arena, plus its view; one more than rows
+    uint64_t* bounds  # 0, then for each row 256 times where its token ends in the arena, plus its view
     uint8_t* arena
     uint64_t rows
     uint64_t rows_capacity
@@ -90,15 +90,15 @@ cdef inline uint64_t hash_bytes(const uint8_t* data, uint64_t size, uint64_t see
 
 
 cdef inline uint64_t start_of(const Table* table, uint64_t row) noexcept nogil:
-    return table.starts[row] >> 8
+    return table.bounds[row] >> 8
 
 
 cdef inline uint64_t size_of(const Table* table, uint64_t row) noexcept nogil:
-    return (table.starts[row + 1] >> 8) - (table.starts[row] >> 8)
+    return (table.bounds[row + 1] >> 8) - (table.bounds[row] >> 8)
 
 
 cdef inline uint64_t view_of(const Table* table, uint64_t row) noexcept nogil:
-    return table.starts[row] & 255
+    return table.bounds[row + 1] & 255
 
 
 cdef inline bint is_row_of(
@@ -186,8 +186,7 @@ cdef inline uint64_t insert(
     cdef uint64_t row = table.rows
     cdef uint64_t start = start_of(table, row)
     copy_bytes(table.arena + start, token, size)
-    table.starts[row] = (start << 8) | view
-    table.starts[row + 1] = (start + size) << 8
+    table.bounds[row + 1] = (start + size) << 8 | view
     memset(table.counts + row * table.n_classes, 0, table.n_classes * sizeof(double))
     table.rows = row + 1
     table.known[view] += 1
