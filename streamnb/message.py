@@ -38,6 +38,7 @@ _CATEGORIES = _ABSENT | {str, int, float, bool}
 Id = str | int
 Read = Callable[[object, str], object]
 """Reads the value at a path or raises a `RecordError`: what a value may be is said there alone."""
+Refusal = tuple[int, RecordError]
 Faults = dict[int, RecordError]
 """Why messages are refused, by their place."""
 
@@ -90,7 +91,7 @@ class Messages:
     rows: list[int]
     ids: list[Id | None]
     batch: Batch
-    refused: list[tuple[int, RecordError]]
+    refused: list[Refusal]
 
 
 class Decoder:
@@ -136,16 +137,7 @@ class Decoder:
         Record by record this is: parse it, read id, label, weight and the fields in turn; the first refusal
         counts. It is done column by column, where a column of nothing but harmless types is taken whole.
         """
-        parsed: list[object] = []
-        rows: list[int] = []
-        refused: list[tuple[int, RecordError]] = []
-        for row, value in enumerate(records.values):
-            try:
-                parsed.append(self._parse(value))
-            except RecordError as error:
-                refused.append((row, error))
-            else:
-                rows.append(row)
+        parsed, rows, refused = self._parse(records.values)
         faults: Faults = {}
         ids = self._ids(_column(parsed, self.fields.id), faults)
         labels = self._labels(_column(parsed, self.fields.label), faults)
@@ -176,21 +168,32 @@ class Decoder:
         for i in empty:
             faults.setdefault(i, RecordError("missing_text", what))
 
-    def _parse(self, value: bytes | None) -> dict[str, object]:
-        if value is None:
-            raise RecordError("tombstone", "The record has no value.")
-        if len(value) > self.fields.bytes_max:
-            raise RecordError(
-                "oversized",
-                f"{len(value)} bytes are more than `message.bytes_max` = {self.fields.bytes_max}.",
-            )
-        try:
-            message = orjson.loads(value)
-        except orjson.JSONDecodeError as error:
-            raise _refusal(value, error) from error
-        if not isinstance(message, dict):
-            raise RecordError("schema", f"The record is a JSON {type(message).__name__}, not an object.")
-        return message
+    def _parse(self, values: list[bytes | None]) -> tuple[list[dict[str, object]], list[int], list[Refusal]]:
+        """The objects in records, the rows they stand in, and the rows that hold none."""
+        parsed: list[dict[str, object]] = []
+        rows: list[int] = []
+        refused: list[Refusal] = []
+        loads, bytes_max = orjson.loads, self.fields.bytes_max
+        for row, value in enumerate(values):
+            if value is None:
+                refused.append((row, RecordError("tombstone", "The record has no value.")))
+                continue
+            if len(value) > bytes_max:
+                what = f"{len(value)} bytes are more than `message.bytes_max` = {bytes_max}."
+                refused.append((row, RecordError("oversized", what)))
+                continue
+            try:
+                message = loads(value)
+            except orjson.JSONDecodeError as error:
+                refused.append((row, _refusal(value, error)))
+                continue
+            if not isinstance(message, dict):
+                what = f"The record is a JSON {type(message).__name__}, not an object."
+                refused.append((row, RecordError("schema", what)))
+                continue
+            parsed.append(message)
+            rows.append(row)
+        return parsed, rows, refused
 
     def _ids(self, column: list[Any], faults: Faults) -> list[Any]:
         if set(map(type, column)) == {str}:
@@ -254,11 +257,13 @@ def _refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
     return RecordError("json_syntax", f"Not one JSON document: {what}.")
 
 
-def _column(parsed: list[object], path: str) -> list[Any]:
+def _column(parsed: list[dict[str, object]], path: str) -> list[Any]:
     """The value at a path of each message; ``None`` where it leads nowhere."""
-    for key in path.split("."):
-        parsed = [value.get(key) if isinstance(value, dict) else None for value in parsed]
-    return parsed
+    first, *others = path.split(".")
+    column: list[Any] = [message.get(first) for message in parsed]
+    for key in others:
+        column = [value.get(key) if isinstance(value, dict) else None for value in column]
+    return column
 
 
 def _read(

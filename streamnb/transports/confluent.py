@@ -200,25 +200,32 @@ class ConfluentSource:
 
     def _batches(self, messages: Iterable[Message]) -> list[RecordBatch]:
         """The records before the first failure by partition, and the offsets they reach."""
-        records: dict[Partition, list[Message]] = {}
-        reached: dict[Partition, int] = {}
+        records: dict[tuple[str, int], list[Message]] = {}
+        ends: dict[tuple[str, int], int] = {}
         for message in messages:
-            partition = Partition(message.topic() or "", message.partition())
             error = message.error()
+            place = (
+                message.topic() or "",
+                message.partition(),
+            )  # of a `Partition` it would cost as much again
             if error is None:
-                records.setdefault(partition, []).append(message)
-                reached[partition] = message.offset() + 1
+                if place in records:
+                    records[place].append(message)
+                else:
+                    records[place] = [message]
             elif error.code() == _END:
                 # Where the next fetch begins: behind markers of transactions and what was compacted away.
-                reached[partition] = message.offset()
+                ends[place] = message.offset()
             else:
-                self._failure = self._failure_of(error, partition, message.offset())
+                self._failure = self._failure_of(error, Partition(*place), message.offset())
                 if self._failure is not None:
                     break  # what follows may be from anywhere
         batches = []
-        for partition, next_offset in reached.items():
+        for place in records | ends:
+            partition, found = Partition(*place), records.get(place, [])
+            next_offset = max(ends.get(place, 0), found[-1].offset() + 1 if found else 0)
             if next_offset > self._next_offsets[partition]:
-                batches.append(_batch(partition, records.get(partition, ()), next_offset))
+                batches.append(_batch(partition, found, next_offset))
                 self._next_offsets[partition] = next_offset
         return batches
 

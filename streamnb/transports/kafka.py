@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from kafka import TopicPartition
-from kafka.admin import KafkaAdminClient
+from kafka.admin import KafkaAdminClient, OffsetSpec
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import (
     KafkaError,
@@ -22,6 +22,7 @@ from kafka.errors import (
     OffsetOutOfRangeError,
     UnsupportedCodecError,
 )
+from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
 from streamnb.errors import PositionError, SettingsError, TransportError
@@ -213,9 +214,15 @@ class KafkaSource:
     def end_offsets(self) -> Mapping[Partition, int]:
         """The offset after the last committed record of each partition now."""
         assert self._consumer is not None, "open() comes before end_offsets()"
+        admin = self._connected_admin()
         with translated("Looking up the ends of the topics", self._settings):
-            ends = self._consumer.end_offsets(list(self._next_offsets))
-        return {Partition(*partition): end for partition, end in sorted(ends.items())}
+            # A broker answers one connection's requests in turn: the consumer would wait behind its own
+            # fetch, up to `fetch_max_wait_ms`, and the stream with it.
+            ends = admin.list_partition_offsets(
+                dict.fromkeys(self._next_offsets, OffsetSpec.LATEST),
+                isolation_level=IsolationLevel.READ_COMMITTED,
+            )
+        return {Partition(*partition): end.offset for partition, end in sorted(ends.items())}
 
     def finished(self) -> bool:
         """Whether no record will ever follow: never."""
