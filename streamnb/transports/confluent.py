@@ -17,10 +17,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from operator import methodcaller
 
-from streamnb.errors import PositionError, SettingsError, TransportError
+from streamnb.errors import TransportError
 from streamnb.protocols import Start
 from streamnb.record import Headers, Partition, RecordBatch, Unreadable
-from streamnb.recovery import check_positions
 from streamnb.transports.confluent_client import (
     REQUEST_TIMEOUT_S,
     Errors,
@@ -32,11 +31,11 @@ from streamnb.transports.confluent_client import (
     describe,
     describe_topics,
     log,
-    no_topic,
     reason,
     translated,
 )
 from streamnb.transports.confluent_sink import ConfluentSink
+from streamnb.transports.topics import checked_topics, gone, no_topic, starting_positions
 
 from confluent_kafka import (  # isort: skip  the room above says what to install where it is missing
     Consumer,
@@ -109,9 +108,7 @@ class ConfluentSource:
     def __init__(
         self, topics: Sequence[str], client: Mapping[str, object], *, group: str | None = None
     ) -> None:
-        if not topics or isinstance(topics, str):
-            raise SettingsError("`topics` names no topic.", 'Give a list, such as ["mail"].')
-        self._topics = sorted(set(topics))
+        self._topics = checked_topics(topics)
         self._settings = client_settings(client)
         self._group = group
         self._errors = Errors()
@@ -145,28 +142,24 @@ class ConfluentSource:
         found = describe(self._connected_admin(), self._topics, self._settings)
         for topic in self._topics:
             if topic not in found:
-                raise no_topic(topic, self._settings)
+                raise no_topic(topic, brokers(self._settings))
         partitions = [
             Partition(topic, number)
             for topic in self._topics
             for number in range(len(found[topic].partitions))
         ]
         begin, end = self._ends(partitions)
-        if next_offsets:
-            check_positions(next_offsets, begin, end)
-            positions = {**begin, **next_offsets}
-        elif start == "earliest":
-            positions = begin
-        elif start == "latest":
-            positions = end
-        else:
-            if start < 0:
-                raise SettingsError(f"`start` is {start}, before 1970.", "Give milliseconds since 1970.")
-            asked = [TopicPartition(*one, start) for one in partitions]
+
+        def at_time(at_ms: int) -> dict[Partition, int | None]:
+            asked = [TopicPartition(*one, at_ms) for one in partitions]
             with translated("Looking up positions", self._settings):
                 found_at = self._asking().offsets_for_times(asked, REQUEST_TIMEOUT_S)
-            at = {Partition(one.topic, one.partition): one.offset for one in found_at}
-            positions = {one: at[one] if at[one] >= 0 else end[one] for one in partitions}
+            return {
+                Partition(one.topic, one.partition): one.offset if one.offset >= 0 else None
+                for one in found_at
+            }
+
+        positions = starting_positions(next_offsets, start, begin, end, at_time)
         if self._consumer is None:
             self._consumer = self._new_consumer()
         with translated("Taking the partitions", self._settings):
@@ -232,9 +225,7 @@ class ConfluentSource:
     def _failure_of(self, error: KafkaError, partition: Partition, offset: int) -> TransportError | None:
         """What an error means for the stream; ``None`` for one that passes."""
         if error.code() in _GONE:
-            hint = "Lengthen the topic's retention, and start from a snapshot whose positions it still holds."
-            what = f"{partition} no longer holds the position {offset} ({reason(error)})."
-            return PositionError(what, hint)
+            return gone(f"{partition} no longer holds the position {offset} ({reason(error)}).")
         if error.code() in _DAMAGED:
             hint = 'Read it through `kind = "kafka"`, which reports damaged records and goes on.'
             return TransportError(f"{partition} is damaged at offset {offset}: {reason(error)}.", hint)

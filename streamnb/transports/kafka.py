@@ -25,10 +25,9 @@ from kafka.errors import (
 from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
-from streamnb.errors import PositionError, SettingsError, TransportError
+from streamnb.errors import TransportError
 from streamnb.protocols import Start
 from streamnb.record import Headers, Partition, RecordBatch
-from streamnb.recovery import check_positions
 from streamnb.transports.kafka_client import (
     brokers,
     client_settings,
@@ -36,11 +35,11 @@ from streamnb.transports.kafka_client import (
     create_topics,
     describe,
     describe_topics,
-    no_topic,
     translated,
 )
 from streamnb.transports.kafka_records import Consumer
 from streamnb.transports.kafka_sink import KafkaSink
+from streamnb.transports.topics import checked_topics, gone, no_topic, starting_positions
 
 __all__ = ["KafkaSink", "KafkaSource", "create_topics", "describe_topics"]
 
@@ -77,9 +76,7 @@ class KafkaSource:
     def __init__(
         self, topics: Sequence[str], client: Mapping[str, object], *, group: str | None = None
     ) -> None:
-        if not topics or isinstance(topics, str):
-            raise SettingsError("`topics` names no topic.", 'Give a list, such as ["mail"].')
-        self._topics = sorted(set(topics))
+        self._topics = checked_topics(topics)
         self._settings = client_settings(client)
         self._group = group
         self._admin: KafkaAdminClient | None = None
@@ -113,7 +110,7 @@ class KafkaSource:
         found = describe(self._connected_admin(), self._topics, self._settings)
         for topic in self._topics:
             if topic not in found:
-                raise no_topic(topic, self._settings)
+                raise no_topic(topic, brokers(self._settings))
         partitions = [
             TopicPartition(topic, number)
             for topic in self._topics
@@ -130,33 +127,27 @@ class KafkaSource:
                 allow_auto_create_topics=False,
                 check_crcs=True,
             )
+        consumer = self._consumer
+
+        def at_time(at_ms: int) -> dict[Partition, int | None]:
+            found_at = consumer.offsets_for_times(dict.fromkeys(partitions, at_ms))
+            return {Partition(*one): None if at is None else at.offset for one, at in found_at.items()}
+
         with translated("Looking up positions", self._settings):
-            begin = self._consumer.beginning_offsets(partitions)
-            end = self._consumer.end_offsets(partitions)
-            if next_offsets:
-                check_positions(
-                    next_offsets,
-                    {Partition(*one): offset for one, offset in begin.items()},
-                    {Partition(*one): offset for one, offset in end.items()},
-                )
-                positions = {
-                    **begin,
-                    **{TopicPartition(*one): offset for one, offset in next_offsets.items()},
-                }
-            elif start == "earliest":
-                positions = begin
-            elif start == "latest":
-                positions = end
-            else:
-                if start < 0:
-                    raise SettingsError(f"`start` is {start}, before 1970.", "Give milliseconds since 1970.")
-                at = self._consumer.offsets_for_times(dict.fromkeys(begin, start))
-                positions = {one: at[one].offset if at[one] is not None else end[one] for one in begin}
-            self._consumer.assign(partitions)
+            begin = consumer.beginning_offsets(partitions)
+            end = consumer.end_offsets(partitions)
+            positions = starting_positions(
+                next_offsets,
+                start,
+                {Partition(*one): offset for one, offset in begin.items()},
+                {Partition(*one): offset for one, offset in end.items()},
+                at_time,
+            )
+            consumer.assign(partitions)
             for partition, offset in positions.items():
-                self._consumer.seek(partition, offset)
-        self._next_offsets = positions
-        return {Partition(*partition): offset for partition, offset in sorted(positions.items())}
+                consumer.seek(TopicPartition(*partition), offset)
+        self._next_offsets = {TopicPartition(*partition): offset for partition, offset in positions.items()}
+        return dict(sorted(positions.items()))
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
         """One batch for each partition that moved on, be it only over a gap or an unreadable record.
@@ -194,8 +185,7 @@ class KafkaSource:
 
     def _poll_failure(self, error: KafkaError) -> TransportError | None:
         if isinstance(error, OffsetOutOfRangeError | LogTruncationError):
-            hint = "Lengthen the topic's retention, and start from a snapshot whose positions it still holds."
-            return PositionError(f"The log no longer holds the position ({error}).", hint)
+            return gone(f"The log no longer holds the position ({error}).")
         if isinstance(error, UnsupportedCodecError):
             hint = "Install it: pip install 'kafka-python[snappy,lz4,zstd]'."
             return TransportError(f"A record's compression cannot be undone here ({error}).", hint)
