@@ -383,6 +383,22 @@ def test_no_bytes_raise(value: bytes) -> None:
         holds_what_is_promised(decode(value, decoder))
 
 
+def test_of_several_faults_the_first_counts() -> None:
+    """In this order: id, label, weight, the fields by type, and last that there is no text."""
+    meta: dict[str, Any] = {"id": 1.5, "label": [], "weight": 0}
+    message = {"meta": meta, "text": 7, "colour": [], "amount": "x", "new": 1}
+    faults: list[tuple[dict[str, Any], str, str]] = [
+        (meta, "id", "id `meta.id`"),
+        (meta, "label", "label `meta.label`"),
+        (meta, "weight", "weight"),
+        *((message, field, f"`{field}`") for field in ("text", "colour", "amount", "new")),
+    ]
+    for holder, key, what in faults:
+        assert what in refusal(orjson.dumps(message), RICH).what
+        del holder[key]
+    assert refusal(orjson.dumps(message), RICH).reason == "missing_text"
+
+
 VALUES = st.one_of(
     st.sampled_from([value for _, value, _ in HOSTILE if value is None or len(value) < 2000]),
     st.just(b'{"id": "m", "text": "win", "label": "spam"}'),
