@@ -200,7 +200,7 @@ class ConfluentSource:
             place = (
                 message.topic() or "",
                 message.partition(),
-            )  # of a `Partition` it would cost as much again
+            )  # quicker to make than a `Partition`
             if error is None:
                 if place in records:
                     records[place].append(message)
