@@ -200,25 +200,20 @@ def score(
     """Score JSON lines by a snapshot, one line out for each message in; nothing is learned."""
     from streamnb import assembly, snapshots
     from streamnb.history import History
-    from streamnb.score import encode, listed
+    from streamnb.score import encode
 
     settings, model = assembly.restored(snapshots.read(snapshot))
     history = History(file, assembly.decoder(settings))
     out = sys.stdout.buffer
     for records, messages in history.batches():
-        scores = listed(model.step(messages.batch, learn=False))
-        for i, row in enumerate(messages.rows):
-            out.write(
-                encode(
-                    scores,
-                    i,
-                    message_id=messages.ids[i],
-                    model=settings.model.name,
-                    partition=records.partition,
-                    offset=records.offsets[row],
-                )
-            )
-            out.write(b"\n")
+        scores = encode(
+            model.step(messages.batch, learn=False),
+            ids=messages.ids,
+            model=settings.model.name,
+            partition=records.partition,
+            offsets=[records.offsets[row] for row in messages.rows],
+        )
+        out.writelines(score + b"\n" for score in scores)
         out.flush()
     if history.refused:
         raise DataError(

@@ -98,6 +98,23 @@ class Scores:
     def __len__(self) -> int:
         return len(self.n_classes)
 
+    def take(self, rows: Sequence[int]) -> Scores:
+        """Those rows, in that order."""
+        raw, why = self.raw_posterior, self.explanations
+        return Scores(
+            classes=self.classes,
+            n_classes=self.n_classes[rows],
+            posterior=self.posterior[rows],
+            log_odds=self.log_odds[rows],
+            u=self.u[rows],
+            raw_posterior=None if raw is None else raw[rows],
+            known_tokens=self.known_tokens[rows],
+            unknown_tokens=self.unknown_tokens[rows],
+            learned=self.learned[rows],
+            flags=self.flags[rows],
+            explanations=None if why is None else [why[row] for row in rows],
+        )
+
 
 class ScoreRows:
     """Collects one row a message; rows may be of different lengths, as classes appear.

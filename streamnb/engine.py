@@ -23,7 +23,7 @@ from streamnb.offsets import Account, Accounts
 from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start
 from streamnb.record import Partition, RecordBatch
 from streamnb.recovery import check_identity, check_statistics, starting_point
-from streamnb.score import Output, encode, listed
+from streamnb.score import Output, encode
 from streamnb.snapshot import Snapshot, differences
 from streamnb.snapshots import SnapshotSettings
 
@@ -212,34 +212,29 @@ class Engine:
 
     def _publish(self, records: RecordBatch, messages: Messages, scores: Scores) -> tuple[int, int]:
         """Publish a batch; returns how many scores were, and how many messages were learned."""
-        partition = records.partition
-        state = {str(p): account.next_offset for p, account in self.accounts.items()}
-        values: list[bytes | None] = []
-        keys: list[bytes | None] = []
-        learned = 0
-        labels, rows = messages.batch.labels, listed(scores)
+        partition, labels = records.partition, messages.batch.labels
         refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
-        for i, row in enumerate(messages.rows):
-            if i in refused:
-                continue
-            offset = records.offsets[row]
-            if labels[i] is not None:
-                learned += 1
-                if self.output.emit == "unlabelled":
-                    continue
-            values.append(
-                encode(
-                    rows,
-                    i,
-                    message_id=messages.ids[i],
-                    model=self.name,
-                    partition=partition,
-                    offset=offset,
-                    state={**state, str(partition): offset} if self.output.state else None,
-                )
-            )
-            keys.append(records.keys[row])
+        kept = [i for i in range(len(labels)) if i not in refused]
+        unlabelled = [i for i in kept if labels[i] is None]
+        learned = len(kept) - len(unlabelled)
+        if self.output.emit == "unlabelled":
+            kept = unlabelled
+        rows = [messages.rows[i] for i in kept]
+        offsets = [records.offsets[row] for row in rows]
+        states = None
+        if self.output.state:
+            state = {str(p): account.next_offset for p, account in self.accounts.items()}
+            states = [{**state, str(partition): offset} for offset in offsets]
+        values = encode(
+            scores if len(kept) == len(scores) else scores.take(kept),
+            ids=[messages.ids[i] for i in kept],
+            model=self.name,
+            partition=partition,
+            offsets=offsets,
+            states=states,
+        )
         if values:
+            keys = [records.keys[row] for row in rows]
             self.sink.publish(partition.number, values, keys, [()] * len(values))
         self.dead_letters.publish(records, messages.refused)
         return len(values), learned

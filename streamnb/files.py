@@ -480,8 +480,14 @@ class LineReader:
                 self._complete(b"", terminated=False)
             return
         *pieces, rest = chunk.split(b"\n")
-        for piece in pieces:
-            self._complete(piece, terminated=True)
+        if pieces and self._open_bytes:
+            self._complete(pieces.pop(0), terminated=True)
+        if b"\r\n" in chunk or max(map(len, pieces), default=0) > self._line_bytes_max:
+            for piece in pieces:
+                self._complete(piece, terminated=True)
+        else:  # nothing to cut or to leave out
+            self._ready.extend(pieces)
+            self._lines_read += len(pieces)
         if rest:
             self._open_pieces.append(rest)
             self._open_bytes += len(rest)
