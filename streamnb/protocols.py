@@ -49,7 +49,11 @@ class Classifier(Protocol):
 
 
 class SnapshotStore(Protocol):
-    """Where snapshots are kept. One learner holds it at a time."""
+    """Where snapshots are kept. One learner holds it at a time.
+
+    The engine asks for the newest before it begins; from then on only one thread writes, which is not the
+    engine's own.
+    """
 
     def newest(self) -> Snapshot | None:
         """The newest whole snapshot; ``None`` if none was ever written.

@@ -131,6 +131,51 @@ def test_a_view_of_an_array_is_written_as_it_reads() -> None:
         assert np.array_equal(back, part)
 
 
+def test_sections_are_read_into_the_memory_that_is_given() -> None:
+    """As much as each needs, and the arrays show it: nothing is copied on the way."""
+    parts: dict[str, NDArray[Any]] = {
+        "a": np.arange(5, dtype=np.uint8),
+        "b": np.ones((3, 4)),
+        "none": np.zeros((0, 2)),
+    }
+    given: list[bytearray] = []
+
+    def allocate(size: int) -> memoryview:
+        given.append(bytearray(size))
+        return memoryview(given[-1])
+
+    sections = container.decode(file_of({}, parts), allocate).sections
+    assert [bytes(memory) for memory in given] == [array.tobytes() for array in parts.values()]
+    given[1][:8] = np.float64(7.0).tobytes()
+    assert sections["b"][0, 0] == 7.0
+    assert all(np.array_equal(sections[name], parts[name]) for name in ("a", "none"))
+
+
+def test_a_section_of_many_pieces_is_verified_at_their_edges() -> None:
+    """It is read and checked a piece at a time."""
+    array = np.arange((3 << 18) + 5, dtype=np.uint64).view(np.uint8)[: (3 << 18) + 5]
+    data = file_of({}, {"a": array})
+    assert np.array_equal(container.decode(data).sections["a"], array)
+    for edge in (0, 1 << 18, 2 << 18, 3 << 18, len(array)):
+        for at in (edge - 1, edge):
+            damaged = bytearray(data)
+            damaged[4096 + at] ^= 1
+            assert refused(bytes(damaged)), at
+
+
+def test_nothing_is_allocated_that_the_file_could_not_fill(small: bytes) -> None:
+    """A table under good checksums may ask for anything."""
+
+    def never(size: int) -> memoryview:
+        raise AssertionError(size)
+
+    for rows in (129, 600, 2**40, 2**61):  # of 32 bytes; 128 would fit, padding taken for numbers
+        data = bytearray(small)
+        struct.pack_into("<Q", data, data.index(b"counts") + 48, rows)
+        with pytest.raises(SnapshotError):
+            container.decode(sealed(data, len(data)), never)
+
+
 def test_equal_contents_are_equal_bytes() -> None:
     """Whatever order the header's keys were given in."""
     assert file_of({"a": 1, "b": {"c": 2, "d": 3}}, {}) == file_of({"b": {"d": 3, "c": 2}, "a": 1}, {})
