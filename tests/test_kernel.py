@@ -220,7 +220,7 @@ def _held(model: NaiveBayes) -> tuple[object, ...]:
     rest = {
         name: (array.dtype, array.shape, array.tobytes())
         for name, array in frozen.sections.items()
-        if not name.startswith("token") and name != "counts"
+        if not name.startswith(("token", "index")) and name != "counts"
     }
     rows = {view: sorted(model.counts[view].rows.items()) for view in model.counts}
     sizes = {view: len(model.counts[view].rows) for view in model.counts}
