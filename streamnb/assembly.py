@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from streamnb import __version__
+from streamnb import __version__, snapshots
 from streamnb.clock import SystemClock
 from streamnb.config import (
     ConfluentInput,
@@ -19,9 +19,10 @@ from streamnb.config import (
     client,
     decode,
 )
+from streamnb.container import fresh
 from streamnb.dead_letters import DeadLetters
 from streamnb.engine import Engine
-from streamnb.errors import SettingsError
+from streamnb.errors import SettingsError, SnapshotError
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
 from streamnb.naive_bayes import NaiveBayes
@@ -115,13 +116,62 @@ def restored(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
     return settings, built
 
 
+def memory(size: int) -> memoryview:
+    """Memory for a section of a snapshot, which the model's store may take over without a copy."""
+    return fresh(size)
+
+
+def snapshot_at(path: Path) -> Snapshot:
+    """A snapshot file, verified, to restore a model from.
+
+    Raises
+    ------
+    SnapshotError
+        It is torn, damaged, foreign or of another version.
+    StorageError
+        It cannot be read.
+    """
+    return snapshots.read(path, memory)
+
+
+def verify(path: Path) -> str:
+    """Check every byte of a snapshot, restore its state and compute its digest again.
+
+    Where the file holds a hash table, it is done once with that and once with one built anew.
+
+    Returns
+    -------
+    str
+        The digest.
+
+    Raises
+    ------
+    SnapshotError
+        The file is damaged, or the digest is another one than it says.
+    """
+    held = snapshot_at(path)
+    said, has_index = held.digest, "index" in held.sections
+    digests = [restored(held)[1].digest()]
+    if has_index:
+        held = snapshot_at(path)  # again: the store may have taken the memory of the first
+        held.sections = {name: a for name, a in held.sections.items() if not name.startswith("index")}
+        digests.append(restored(held)[1].digest())
+    for digest in digests:
+        if digest != said:
+            raise SnapshotError(
+                f"{path} says its digest is {said['all']}, and its state's is {digest['all']}.",
+                "Use another snapshot; this state is not the one that was written.",
+            )
+    return said["all"]
+
+
 def snapshot_of(settings: Settings, built: NaiveBayes) -> Snapshot:
     """A model's state without offsets, as `streamnb learn` writes it."""
-    values, sections = built.freeze()
+    frozen = built.freeze()
     return Snapshot(
-        values=values,
-        sections=sections,
-        digest=built.digest(),
+        values=frozen.values,
+        sections=frozen.sections,
+        digest=frozen.digest(),
         statistics={"message": decoder(settings).statistics(), "model": built.statistics()},
         reading=built.reading(),
         settings=description(settings),
@@ -196,7 +246,7 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False) -> 
     """
     came, goes, aside = check_rooms(settings)
     built, reads = model(settings), decoder(settings)
-    store = SnapshotDirectory(Path(settings.snapshots.directory), settings.snapshots.keep)
+    store = SnapshotDirectory(Path(settings.snapshots.directory), settings.snapshots.keep, memory)
     opened: list[Source | Sink] = []
     try:
         opened.append(came_from := source(settings, came))

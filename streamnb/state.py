@@ -17,11 +17,11 @@ import orjson
 from streamnb import _kernel
 from streamnb.columns import Batch, Label
 from streamnb.counts import CountStore
-from streamnb.digest import name
+from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
 from streamnb.head import CalibratedHead
 from streamnb.moments import Moments
-from streamnb.sections import HINT, Section, Sections, floats
+from streamnb.sections import HINT, FrozenState, Section, Sections, floats
 from streamnb.smoothing import FixedPrior, Laplace, LearnedPrior, Prior
 from streamnb.tokens import UNICODE_VERSION, Number, Tokenizer, Words
 from streamnb.view import View, reads_text
@@ -193,13 +193,14 @@ class State:
                 raise ValueError(f"a message's weight must be above 0 and at most 1e9, not {weight!r}")
         return labels, weights
 
-    def freeze(self) -> tuple[dict[str, object], dict[str, Section]]:
+    def freeze(self) -> FrozenState:
         """The state as plain values and arrays that no later learning changes."""
         with self.lock:
             return self._freeze()
 
-    def _freeze(self) -> tuple[dict[str, object], dict[str, Section]]:
-        sections: dict[str, Section] = self.counts.freeze()
+    def _freeze(self) -> FrozenState:
+        counts = self.counts.freeze()
+        sections: dict[str, Section] = dict(counts)
         sections["class_counts"] = np.array([self.class_counts], np.float64)
         if self.moments:
             sections["moments"] = np.concatenate([moments.freeze() for moments in self.moments.values()])
@@ -208,7 +209,9 @@ class State:
         values: dict[str, object] = {"classes": list(self.classes), "learned": self.learned}
         if self.counts.evicted_tokens:
             values |= {"evicted_tokens": self.counts.evicted_tokens, "evicted_mass": self.counts.evicted_mass}
-        return values, sections
+        store, names = self.counts, self._class_names()
+        order_free, rest = self._order_free(), self._order_kept()
+        return FrozenState(values, sections, lambda: _both(store.digest(names, counts), order_free, rest))
 
     def restore(self, values: Mapping[str, object], sections: Sections) -> None:
         """Take the place of what `freeze` gave, into a model that has learned nothing yet.
@@ -256,24 +259,31 @@ class State:
         lengths, with weights that are multiples of 1/256); ``all`` also moments and what the head learned.
         """
         with self.lock:
-            return self._digest()
+            return _both(self.counts.digest(self._class_names()), self._order_free(), self._order_kept())
 
-    def _digest(self) -> dict[str, str]:
-        names = [orjson.dumps(label).decode() for label in self.classes]
-        digest = self.counts.digest(names)
+    def _class_names(self) -> list[str]:
+        return [orjson.dumps(label).decode() for label in self.classes]
+
+    def _order_free(self) -> Digest:
+        """What is equal in whatever order the messages came, but for the counts."""
+        names, digest = self._class_names(), Digest()
         digest.add(name("learned"), self.learned)
         for class_name, n in zip(names, self.class_counts, strict=True):
             digest.add(name("class", class_name), n)
         if self.head is not None:
             digest.add_digest(self.head.length.digest("length", names))
-        order_free = digest.hex()
+        return digest
+
+    def _order_kept(self) -> Digest:
+        """What depends on the order of messages, or is rounded."""
+        names, digest = self._class_names(), Digest()
         if self.counts.evicted_tokens:
             digest.add(name("evicted"), self.counts.evicted_tokens, self.counts.evicted_mass)
         for view, moments in self.moments.items():
             digest.add_digest(moments.digest(view, names))
         if self.head is not None:
             digest.add_digest(self.head.digest(names))
-        return {"order_free": order_free, "all": digest.hex()}
+        return digest
 
     # ---- what a snapshot must agree on
 
@@ -303,6 +313,14 @@ class State:
             "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in self.views},
             "prior": msgspec.to_builtins(self.prior),
         }
+
+
+def _both(counts: Digest, order_free: Digest, rest: Digest) -> dict[str, str]:
+    """The two digests of a state, from those of its parts."""
+    counts.add_digest(order_free)
+    free = counts.hex()
+    counts.add_digest(rest)
+    return {"order_free": free, "all": counts.hex()}
 
 
 def _plain(label: object) -> Label | None:

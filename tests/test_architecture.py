@@ -27,6 +27,7 @@ LAYERS = (
     ("state",),
     ("naive_bayes", "protocols"),
     ("classifiers", "dead_letters", "recovery", "snapshots", "evaluation"),
+    ("snapshot_writer",),
     ("engine",),
     ("transports",),
     ("transports.topics",),
@@ -70,6 +71,7 @@ STREAM = {
     "offsets",
     "snapshot",
     "snapshots",
+    "snapshot_writer",
     "protocols",
     "engine",
     "dead_letters",
@@ -125,7 +127,8 @@ def test_the_mathematics_does_not_know_that_there_is_a_stream(room: str) -> None
 
 
 @pytest.mark.parametrize(
-    "room", ["engine", "dead_letters", "snapshots", "protocols", "evaluation", "metrics"]
+    "room",
+    ["engine", "dead_letters", "snapshots", "snapshot_writer", "protocols", "evaluation", "metrics"],
 )
 def test_the_engine_knows_neither_mathematics_nor_world(room: str) -> None:
     """No model class, no transport, no configuration."""

@@ -216,15 +216,15 @@ def _said(scores: Scores) -> dict[str, object]:
 
 def _held(model: NaiveBayes) -> tuple[object, ...]:
     """All that a model knows, rows by view and token: the twins keep them in orders of their own."""
-    values, sections = model.freeze()
+    frozen = model.freeze()
     rest = {
         name: (array.dtype, array.shape, array.tobytes())
-        for name, array in sections.items()
-        if not name.startswith("token") and name != "counts"
+        for name, array in frozen.sections.items()
+        if not name.startswith(("token", "index")) and name != "counts"
     }
     rows = {view: sorted(model.counts[view].rows.items()) for view in model.counts}
     sizes = {view: len(model.counts[view].rows) for view in model.counts}
-    return values, rest, rows, sizes, model.digest()
+    return frozen.values, rest, rows, sizes, model.digest(), frozen.digest()
 
 
 # ---- twin is twin
@@ -259,7 +259,8 @@ def test_a_frozen_state_goes_on_in_either_twin(
     for first, second in ((False, True), (True, False)):
         model, other = make(first), make(second)
         model.step(_batch(before))
-        other.restore(*model.freeze())
+        frozen = model.freeze()
+        other.restore(frozen.values, frozen.sections)
         assert _held(other) == _held(model)
         assert _said(other.step(_batch(after))) == _said(model.step(_batch(after)))
         assert _held(other) == _held(model)
@@ -413,7 +414,8 @@ def test_models_give_their_memory_back() -> None:
         model = NaiveBayes(ACCURATE, compiled=True)
         model.step(batch)
         other = NaiveBayes(ACCURATE, compiled=True)
-        other.restore(*copy.deepcopy(model).freeze())
+        frozen = copy.deepcopy(model).freeze()
+        other.restore(frozen.values, frozen.sections)
         other.counts["w"].remove({"w0": 1 / 256}, 0)
     gc.collect()
     assert _resident_bytes() - before < 8 << 20
