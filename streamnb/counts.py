@@ -240,28 +240,28 @@ class CountStore:
         Returns
         -------
         dict of str to ndarray
-            ``token_bytes`` uint8 (B,), UTF-8 end to end; ``token_starts`` uint64 (T + 1,), 256 times where
-            each token begins plus the number of its view, and at last 256 B; ``counts`` float64 (T, C);
+            ``token_bytes`` uint8 (B,), UTF-8 end to end; ``token_bounds`` uint64 (T + 1,), 0 and then for
+            each token 256 times where it ends, plus the number of its view; ``counts`` float64 (T, C);
             ``totals`` float64 (views, C).
 
         Notes
         -----
         The compiled twin adds its hash table, which saves building one and which this store leaves alone:
-        ``index`` uint64 (slots,); ``index_before`` uint64 (slots,), only while a table grows; and
+        ``index`` uint32 (slots,); ``index_before`` uint32 (slots,), only while a table grows; and
         ``index_state`` uint64 (4,): version of the hash, seed, rows moved, rows moving.
         """
         n_classes = len(next(iter(self.views.values())).totals) if self.views else 0
         tokens = [token.encode() for counts in self.views.values() for token in counts.rows]
         rows = [row for counts in self.views.values() for row in counts.rows.values()]
-        starts = np.zeros(len(tokens) + 1, np.uint64)
-        np.cumsum(np.fromiter(map(len, tokens), np.uint64, len(tokens)), out=starts[1:])
-        starts *= np.uint64(256)
+        bounds = np.zeros(len(tokens) + 1, np.uint64)
+        np.cumsum(np.fromiter(map(len, tokens), np.uint64, len(tokens)), out=bounds[1:])
+        bounds *= np.uint64(256)
         views = [len(counts.rows) for counts in self.views.values()]
-        starts[:-1] += np.repeat(np.arange(len(views), dtype=np.uint64), views)
+        bounds[1:] += np.repeat(np.arange(len(views), dtype=np.uint64), views)
         totals = [counts.totals for counts in self.views.values()]
         return {
             "token_bytes": np.frombuffer(b"".join(tokens), np.uint8),
-            "token_starts": starts,
+            "token_bounds": bounds,
             "counts": np.array(rows, np.float64).reshape(len(tokens), n_classes),
             "totals": np.array(totals, np.float64).reshape(len(self.views), n_classes),
         }
@@ -332,16 +332,16 @@ def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
     """
     counts = floats(sections, "counts", (None, n_classes), minimum=0.0)
     totals = floats(sections, "totals", (n_views, n_classes), minimum=0.0)
-    starts = section(sections, "token_starts", np.uint64)
+    bounds = section(sections, "token_bounds", np.uint64)
     blob = section(sections, "token_bytes", np.uint8)
-    if starts.shape != (len(counts) + 1,) or blob.ndim != 1:
+    if bounds.shape != (len(counts) + 1,) or blob.ndim != 1:
         raise SnapshotError("The sections of the count store are not of one length.", HINT)
     frozen = _located(sections)
-    begins = starts >> np.uint64(8)
+    ends = bounds >> np.uint64(8)
     if (
-        begins[0] != 0
-        or starts[-1] != 256 * len(blob)
-        or bool((begins[1:] < begins[:-1]).any())
+        bounds[0] != 0
+        or ends[-1] != len(blob)
+        or bool((ends[1:] < ends[:-1]).any())
         or bool((frozen.views >= n_views).any())
     ):
         raise SnapshotError("The tokens of the count store overlap or point outside.", HINT)
@@ -356,11 +356,11 @@ def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
 
 def _located(sections: Sections) -> Frozen:
     """Sections that hold what they should, tokens taken apart."""
-    starts = section(sections, "token_starts", np.uint64)
+    bounds = section(sections, "token_bounds", np.uint64)
     return Frozen(
         blob=section(sections, "token_bytes", np.uint8),
-        ends=starts[1:] >> np.uint64(8),
-        views=starts[:-1] & np.uint64(255),
+        ends=bounds[1:] >> np.uint64(8),
+        views=bounds[1:] & np.uint64(255),
         counts=section(sections, "counts", np.float64),
         totals=section(sections, "totals", np.float64),
     )

@@ -4,9 +4,6 @@ The product head is the lectures' posterior: evidence and class prior multiplied
 figures are far too sure of themselves, because words come together ("Donald" and "Trump") and each is
 counted. The calibrated head keeps the counts and learns, from every label, how much of the evidence to
 believe: a weight for each feature, an offset for each class, and the share of labels that are wrong.
-
-Classes that were never labelled (declared ones) take no part; each is given ``1 / (D + C)``, what one
-message would weigh.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ import numpy as np
 from streamnb.columns import Floats
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
+from streamnb.posterior import softmax
 from streamnb.sections import HINT, Section, Sections, floats
 
 # The calibrated head's constants: one setting for every stream. Neighbouring values are within 3 %.
@@ -35,102 +33,6 @@ META_CLIP = 2.0
 META_PSEUDO_MESSAGES = 20.0  # with the floor v0, keeps messages all of one length from deciding anything
 LENGTH_VARIANCE_MIN = 0.25
 UNKNOWN_VARIANCE_MIN = 0.04
-
-
-def softmax(u: Sequence[float]) -> list[float]:
-    """Probabilities proportional to ``exp(u)``; uniform where all are minus infinity, none of none.
-
-    Examples
-    --------
-    >>> softmax([0.0, 0.0])
-    [0.5, 0.5]
-    """
-    top = max(u, default=-math.inf)
-    if top == -math.inf:
-        return [1.0 / len(u) for _ in u]
-    powers = [math.exp(value - top) for value in u]
-    total = 0.0
-    for power in powers:
-        total += power
-    return [power / total for power in powers]
-
-
-def log_odds(u: Sequence[float]) -> list[float]:
-    """``log p - log(1 - p)`` of ``softmax(u)``, by log-sum-exp over the other classes.
-
-    Examples
-    --------
-    >>> log_odds([1000.0, 0.0])
-    [1000.0, -1000.0]
-    """
-    first = max(range(len(u)), key=u.__getitem__, default=0)
-    second = max((value for c, value in enumerate(u) if c != first), default=-math.inf)
-    if second == -math.inf:  # nothing is against the first, or no class is possible
-        return [math.inf if value > -math.inf else -math.inf for value in u]
-    odds = []
-    for c, others in enumerate(sums_of_others([math.exp(value - u[first]) for value in u])):
-        top = u[first]
-        if c == first:
-            top, others = second, 0.0
-            for o, value in enumerate(u):
-                others += math.exp(value - second) if o != first else 0.0
-        odds.append(u[c] - top - math.log(others))
-    return odds
-
-
-def log_odds_of(posterior: Sequence[float]) -> list[float]:
-    """``log p - log(1 - p)`` of probabilities, ``1 - p`` as the sum of the others.
-
-    Examples
-    --------
-    >>> log_odds_of([1.0, 0.0])
-    [inf, -inf]
-    """
-    return [
-        math.inf if others == 0 else math.log(p) - math.log(others) if p > 0 else -math.inf
-        for p, others in zip(posterior, sums_of_others(posterior), strict=True)
-    ]
-
-
-def sums_of_others(values: Sequence[float]) -> list[float]:
-    """For each value the sum of all others, without a subtraction: those before it plus those after it.
-
-    Examples
-    --------
-    >>> sums_of_others([1.0, 2.0, 4.0])
-    [6.0, 5.0, 3.0]
-    """
-    sums, after, before = [0.0] * len(values), 0.0, 0.0
-    for c in reversed(range(len(values))):
-        sums[c] = after
-        after += values[c]
-    for c, value in enumerate(values):
-        sums[c] = before + sums[c]
-        before += value
-    return sums
-
-
-def never_labelled(posterior: Sequence[float], active: Sequence[int], c: int, d: float) -> list[float]:
-    """The posterior over all C classes: those never labelled get ``1 / (d + C)`` each.
-
-    Parameters
-    ----------
-    posterior : sequence of float
-        Over the active classes, summing to 1; empty when none is.
-    active : sequence of int
-    c : int
-        How many classes are declared or labelled.
-    d : float
-        Weight of the messages learned.
-    """
-    if len(active) == c:
-        return list(posterior)
-    share = 1.0 / (d + c)
-    spread = [share] * c
-    labelled = 1.0 - (c - len(active)) * share
-    for i, index in enumerate(active):
-        spread[index] = labelled * posterior[i]
-    return spread
 
 
 class SteadyNormal:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from streamnb.columns import Batch, Flag, Label, ScoreRows, Scores, likeliest
 from streamnb.event_models.multinomial import TokenOdds, against_rest
 from streamnb.explanation import Explanation, calibrated_parts, difference, ordered, product_part
-from streamnb.head import Opinion, centred_and_clipped, log_odds, log_odds_of, never_labelled, softmax
+from streamnb.head import Opinion, centred_and_clipped
+from streamnb.posterior import log_odds, log_odds_of, never_labelled, softmax
 from streamnb.reading import Features, Reading, read
 from streamnb.state import State
 from streamnb.tokens import Terms

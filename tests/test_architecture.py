@@ -14,7 +14,7 @@ PACKAGE = ROOT / "streamnb"
 # other. This is the data's path: record -> message -> tokens -> counts -> evidence -> posterior -> score.
 LAYERS = (
     ("__init__",),
-    ("errors",),
+    ("errors", "posterior"),
     ("files", "record", "columns", "mailbox"),
     ("tokens", "clock", "digest", "sections", "stopping"),
     ("smoothing", "offsets", "container", "message", "metrics"),
@@ -58,6 +58,7 @@ MATHEMATICS = {
     "event_models.gaussian",
     "view",
     "head",
+    "posterior",
     "reading",
     "explanation",
     "state",

@@ -536,9 +536,9 @@ def test_a_stranger_reads_a_snapshot_whole() -> None:
     assert header["accounts"][0][:2] == ["mail", 0]
     assert header["accounts"][0][2]["next_offset"] == 11
     assert sections["class_counts"] == [[6.0, 3.0]]
-    tokens, starts = {}, sections["token_starts"]
-    for start, end, counts in zip(starts[:-1], starts[1:], sections["counts"], strict=True):
-        assert start % 256 == 0  # the number of the only view
+    tokens, bounds = {}, sections["token_bounds"]
+    for start, end, counts in zip(bounds[:-1], bounds[1:], sections["counts"], strict=True):
+        assert end % 256 == 0  # the number of the only view
         tokens[bytes(sections["token_bytes"][start // 256 : end // 256]).decode()] = counts
     once = 177 / 256  # ln(1 + 1) in 256ths
     assert tokens["win"] == [6 * once, 0.0]

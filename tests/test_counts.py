@@ -252,17 +252,18 @@ def test_a_frozen_store_does_not_move(twin: Twin, before: list[Message], after: 
 
 
 @given(MESSAGES)
-def test_the_rows_of_a_frozen_store_are_where_its_starts_say(twin: Twin, messages: list[Message]) -> None:
-    """256 times where a token begins, plus its view's number; the last is where all of them end."""
+def test_the_rows_of_a_frozen_store_are_where_its_bounds_say(twin: Twin, messages: list[Message]) -> None:
+    """0, then for each token 256 times where it ends, plus its view's number."""
     store = _store(twin, messages)
     frozen = store.freeze()
-    starts, blob = frozen["token_starts"].tolist(), frozen["token_bytes"].tobytes()
+    bounds, blob = frozen["token_bounds"].tolist(), frozen["token_bytes"].tobytes()
     found: dict[str, dict[str, list[float]]] = {view: {} for view in VIEWS}
-    for start, end, row in zip(starts, starts[1:], frozen["counts"].tolist(), strict=False):
-        found[VIEWS[start % 256]][blob[start // 256 : end // 256].decode()] = row
+    for start, end, row in zip(bounds, bounds[1:], frozen["counts"].tolist(), strict=False):
+        found[VIEWS[end % 256]][blob[start // 256 : end // 256].decode()] = row
     assert found == {view: dict(store[view].rows.items()) for view in VIEWS}
-    assert starts[-1] == 256 * len(blob)
-    assert [kind.name for kind in (frozen["token_starts"].dtype, frozen["token_bytes"].dtype)] == [
+    assert bounds[0] == 0
+    assert bounds[-1] // 256 == len(blob)
+    assert [kind.name for kind in (frozen["token_bounds"].dtype, frozen["token_bytes"].dtype)] == [
         "uint64",
         "uint8",
     ]
@@ -309,18 +310,18 @@ DAMAGES: dict[str, Damage] = {
     "another total": lambda s: s["totals"].__setitem__((0, 0), 7.0),
     "an infinite total": lambda s: s["totals"].__setitem__((0, 0), np.inf),
     "a row of nothing": lambda s: s["counts"].__setitem__(0, 0.0),
-    "an end past the bytes": lambda s: s["token_starts"].__setitem__(-1, 256 * 10**9),
-    "an end with a view": lambda s: s["token_starts"].__setitem__(-1, 256 * 10 + 1),
-    "a start beyond any": lambda s: s["token_starts"].__setitem__(1, 2**64 - 1),
-    "starts that go back": lambda s: s["token_starts"].__setitem__(2, 256 * 3),
-    "bytes before the first token": lambda s: s["token_starts"].__setitem__(0, 256),
-    "a view that is not there": lambda s: s["token_starts"].__setitem__(0, 9),
+    "an end past the bytes": lambda s: s["token_bounds"].__setitem__(-1, 256 * 10**9),
+    "an end beyond any": lambda s: s["token_bounds"].__setitem__(1, 2**64 - 1),
+    "ends that go back": lambda s: s["token_bounds"].__setitem__(2, 256 * 3),
+    "bytes before the first token": lambda s: s["token_bounds"].__setitem__(0, 256),
+    "a first bound with a view": lambda s: s["token_bounds"].__setitem__(0, 1),
+    "a view that is not there": lambda s: s["token_bounds"].__setitem__(1, 256 * 4 + 9),
     "bytes that are not UTF-8": lambda s: s.update(token_bytes=np.full_like(s["token_bytes"], 0xFF)),
     "a token that stands twice": lambda s: (  # seen by whoever builds an index
         s.update(token_bytes=np.frombuffer(b"freefreeab", np.uint8)),
         s.pop("index", None),
     ),
-    "a token moved to another view": lambda s: s["token_starts"].__setitem__(0, 1),
+    "a token moved to another view": lambda s: s["token_bounds"].__setitem__(1, 256 * 4 + 1),
 }
 
 

@@ -1,4 +1,4 @@
-# The heads, in C: the twins of `streamnb.head`. Constants come from there.
+# The heads, in C: the twins of `streamnb.head` and `streamnb.posterior`. Constants come from there.
 
 from libc.math cimport INFINITY, exp, log, rint, sqrt
 from libc.stdint cimport int64_t, uint64_t
@@ -40,7 +40,7 @@ cdef struct Head:  # CalibratedHead, and what it makes of the message in hand
 
 
 cdef inline void soften(const double* u, uint64_t n, double* out) noexcept nogil:
-    """`head.softmax`."""
+    """`posterior.softmax`."""
     cdef uint64_t j
     cdef double top = -INFINITY, total = 0.0
     for j in range(n):
@@ -57,7 +57,7 @@ cdef inline void soften(const double* u, uint64_t n, double* out) noexcept nogil
 
 
 cdef inline void log_odds(const double* u, uint64_t n, double* room, double* out) noexcept nogil:
-    """`head.log_odds`; `room` is for n numbers."""
+    """`posterior.log_odds`; `room` is for n numbers."""
     cdef uint64_t c, first = 0
     cdef double second = -INFINITY, others = 0.0
     for c in range(n):
@@ -77,7 +77,7 @@ cdef inline void log_odds(const double* u, uint64_t n, double* room, double* out
 
 
 cdef inline void log_odds_of(const double* posterior, uint64_t n, double* out) noexcept nogil:
-    """`head.log_odds_of`."""
+    """`posterior.log_odds_of`."""
     cdef uint64_t c
     sums_of_others(posterior, n, out)
     for c in range(n):
@@ -88,7 +88,7 @@ cdef inline void log_odds_of(const double* posterior, uint64_t n, double* out) n
 
 
 cdef inline void sums_of_others(const double* values, uint64_t n, double* out) noexcept nogil:
-    """`head.sums_of_others`."""
+    """`posterior.sums_of_others`."""
     cdef uint64_t i
     cdef double after = 0.0, before = 0.0
     for i in range(n):
@@ -102,7 +102,7 @@ cdef inline void sums_of_others(const double* values, uint64_t n, double* out) n
 cdef inline void never_labelled(
     const double* p, const int64_t* active, uint64_t S, uint64_t C, double d, double* out
 ) noexcept nogil:
-    """`head.never_labelled`."""
+    """`posterior.never_labelled`."""
     cdef uint64_t c, j
     cdef double share, labelled
     if S == C:
