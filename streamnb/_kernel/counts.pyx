@@ -20,7 +20,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
 from streamnb._kernel.blocks cimport Block, found_under, resized
-from streamnb._kernel.checks cimport check_rows, check_slots, is_text
+from streamnb._kernel.checks cimport LANES, check_rows, check_slots, is_text
 from streamnb._kernel.statements cimport Statements
 from streamnb._kernel.tokens cimport SLACK
 from streamnb._kernel.table cimport (
@@ -510,22 +510,24 @@ cdef class CountStore:
         cdef const double[::1] totals_view = totals.reshape(-1)
         cdef const uint8_t* blob = &bytes_view[0] if bytes_view.shape[0] else NULL
         cdef const double* first = &counts_view[0] if counts_view.shape[0] else NULL
-        sums = np.zeros(table.n_views * C)
+        sums = np.empty(LANES * table.n_views * C)
         cdef double[::1] sums_view = sums
         cdef double* sums_at = &sums_view[0] if sums.size else NULL
+        cdef uint64_t[::1] known = np.empty(LANES * table.n_views + 1, np.uint64)
         table.rows, table.n_classes = rows, C
         with nogil:
-            fits = check_rows(&bounds_view[0], table.rows, bytes_view.shape[0], first, C, table.n_views, table.known, sums_at)
+            fits = check_rows(&bounds_view[0], table.rows, bytes_view.shape[0], first, C, table.n_views, &known[0], sums_at)
             fits = fits and is_text(blob, bytes_view.shape[0], &bounds_view[0], table.rows)
         if not fits or not np.isfinite(totals).all() or (totals < 0).any():
             return False
+        memcpy(table.known, &known[0], table.n_views * sizeof(uint64_t))
         free(table.totals)
         table.totals = <double*>calloc(table.n_views * C + 1, sizeof(double))
         if table.totals == NULL:
             raise MemoryError("no memory for the classes of a snapshot")
         if totals.size:
             memcpy(table.totals, &totals_view[0], totals.nbytes)
-        return np.allclose(sums.reshape(totals.shape), totals, rtol=1e-9, atol=1e-9)
+        return np.allclose(sums[: totals.size].reshape(totals.shape), totals, rtol=1e-9, atol=1e-9)
 
     cdef bint _take_index(self, sections) except -1:
         """Take over the index that was frozen with the rows; without one, or of another hash, it is built."""

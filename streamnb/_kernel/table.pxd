@@ -164,7 +164,7 @@ cdef inline void place(Table* table, uint64_t row, uint64_t h) noexcept nogil:
 
 cdef inline void place_rows(Table* table, uint64_t first, uint64_t last) noexcept nogil:
     """Place rows, eight at a time so that their slots are fetched together."""
-    cdef uint64_t hashes[8]
+    cdef uint64_t[8] hashes
     cdef uint64_t i, n, start
     while first < last:
         n = last - first if last - first < 8 else 8
