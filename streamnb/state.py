@@ -15,6 +15,7 @@ import numpy as np
 import orjson
 
 from streamnb import _kernel
+from streamnb.alphabet import UNICODE_VERSION
 from streamnb.columns import Batch, Label
 from streamnb.counts import CountStore
 from streamnb.digest import name
@@ -23,7 +24,7 @@ from streamnb.head import CalibratedHead
 from streamnb.moments import Moments
 from streamnb.sections import HINT, Section, Sections, floats
 from streamnb.smoothing import FixedPrior, Laplace, LearnedPrior, Prior
-from streamnb.tokens import UNICODE_VERSION, Number, Tokenizer, Words
+from streamnb.tokens import Number, Tokenizer, Words
 from streamnb.view import View, reads_text
 
 WEIGHT_MAX = 1e9
@@ -282,14 +283,14 @@ class State:
         views = [
             {
                 "name": view.name,
-                "reader": msgspec.to_builtins(view.reader),
+                "reader": _without_options_that_are_off(msgspec.to_builtins(view.reader)),
                 "weight": "" if isinstance(view.reader, Number) else view.multinomial.weight,
             }
             for view in self.views
         ]
         return {
             "head": self.head_kind,
-            "tokenizer": msgspec.to_builtins(self.tokenizer),
+            "tokenizer": self.tokenizer.statistics(),
             "unicode": UNICODE_VERSION,
             "views": views,
         }
@@ -303,6 +304,11 @@ class State:
             "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in self.views},
             "prior": msgspec.to_builtins(self.prior),
         }
+
+
+def _without_options_that_are_off(reader: dict[str, object]) -> dict[str, object]:
+    """A prefix is named only where there is one, so that snapshots older than the option load."""
+    return {key: value for key, value in reader.items() if key != "prefix" or value}
 
 
 def _plain(label: object) -> Label | None:
