@@ -301,6 +301,27 @@ def test_every_code_point_is_read_alike(tokenizer: Tokenizer) -> None:
     assert models[1].digest() == models[0].digest()
 
 
+WORDS = [*"aé1", "x1", "1x", "Www", "the", "中", "\u0301", "", "a+b@c", "1%é@x"]
+MARKS = [*".,@:/-+%_? \u200d\x00", "://", "://", ".", "@"]
+LINKS = st.tuples(st.sampled_from(WORDS), st.sampled_from(MARKS)).map("".join)
+HOSTS = st.lists(LINKS, max_size=9).map("".join)
+
+
+@given(st.lists(HOSTS, min_size=20, max_size=40), TOKENIZER)
+@settings(max_examples=300)
+def test_every_option_reads_alike(texts: list[str], tokenizer: Tokenizer) -> None:
+    """Whatever stands next to what; ASCII alone, which has a way of its own, and the rest."""
+    texts += [text.encode("ascii", "ignore").decode() for text in texts]
+    views = [View("w", Words()), View("p", WordPairs(prefix=True))]
+    models = [
+        NaiveBayes(views, head="product", tokenizer=tokenizer, compiled=compiled)
+        for compiled in (False, True)
+    ]
+    plain, twin = (model.step(Batch({"text": texts}, ["a"] * len(texts))) for model in models)
+    assert _said(twin) == _said(plain)
+    assert models[1].digest() == models[0].digest()
+
+
 @pytest.mark.parametrize("labels", [[True, False], [3, -(2**62), 0], ["", "\x00", "ß"]])
 def test_labels_are_of_any_type(labels: list[Label]) -> None:
     """Truth values, integers and any text."""
