@@ -15,6 +15,7 @@ import numpy as np
 import orjson
 
 from streamnb import _kernel
+from streamnb.alphabet import UNICODE_VERSION
 from streamnb.columns import Batch, Label
 from streamnb.counts import CountStore
 from streamnb.digest import Digest, name
@@ -23,7 +24,7 @@ from streamnb.head import CalibratedHead
 from streamnb.moments import Moments
 from streamnb.sections import HINT, FrozenState, Section, Sections, floats
 from streamnb.smoothing import FixedPrior, Laplace, LearnedPrior, Prior
-from streamnb.tokens import UNICODE_VERSION, Number, Tokenizer, Words
+from streamnb.tokens import Number, Tokenizer, Words
 from streamnb.view import View, reads_text
 
 WEIGHT_MAX = 1e9
@@ -292,14 +293,14 @@ class State:
         views = [
             {
                 "name": view.name,
-                "reader": msgspec.to_builtins(view.reader),
+                "reader": _without_options_that_are_off(msgspec.to_builtins(view.reader)),
                 "weight": "" if isinstance(view.reader, Number) else view.multinomial.weight,
             }
             for view in self.views
         ]
         return {
             "head": self.head_kind,
-            "tokenizer": msgspec.to_builtins(self.tokenizer),
+            "tokenizer": self.tokenizer.statistics(),
             "unicode": UNICODE_VERSION,
             "views": views,
         }
@@ -321,6 +322,11 @@ def _both(counts: Digest, order_free: Digest, rest: Digest) -> dict[str, str]:
     free = counts.hex()
     counts.add_digest(rest)
     return {"order_free": free, "all": counts.hex()}
+
+
+def _without_options_that_are_off(reader: dict[str, object]) -> dict[str, object]:
+    """A prefix is named only where there is one, so that snapshots older than the option load."""
+    return {key: value for key, value in reader.items() if key != "prefix" or value}
 
 
 def _plain(label: object) -> Label | None:

@@ -16,7 +16,9 @@ LAYERS = (
     ("__init__",),
     ("errors", "posterior"),
     ("files", "record", "columns", "mailbox"),
-    ("tokens", "clock", "digest", "sections", "stopping"),
+    ("alphabet", "clock", "digest", "sections", "stopping"),
+    ("whole", "stop_words"),
+    ("tokens",),
     ("smoothing", "offsets", "container", "message", "metrics"),
     ("counts", "moments", "score", "snapshot"),
     ("event_models.multinomial", "event_models.gaussian"),
@@ -49,6 +51,9 @@ LAYERS = (
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
 MATHEMATICS = {
+    "alphabet",
+    "whole",
+    "stop_words",
     "tokens",
     "smoothing",
     "counts",

@@ -17,11 +17,19 @@ cdef enum:
     STAMP = 4294967296  # a stamp leaves room for so many features
 
 
+cdef struct Part:  # of a view of text
+    uint64_t group  # which text
+    uint8_t* prefix  # what its tokens begin with
+    uint64_t prefix_size
+
+
 cdef struct View:
     int reader
     uint64_t n  # of runs and edges
     uint64_t characters_max
-    uint64_t group  # which text it reads, or which number or given tokens
+    Part* parts
+    uint64_t n_parts
+    uint64_t group  # which number or given tokens it reads
     uint64_t store  # which view of the store it counts in
     int weight
     bint skips_unknown
@@ -59,15 +67,21 @@ cdef struct Given:  # tokens that arrived with their counts, end to end
 
 
 cdef inline int read_view(
-    Features* features, Scratch* scratch, const View* view, const Tokens* tokens, uint64_t first, uint64_t* n
+    Features* features,
+    Scratch* scratch,
+    const View* view,
+    const Part* part,
+    const Tokens* tokens,
+    uint64_t first,
+    uint64_t* n,
 ) noexcept nogil:
-    """The features of a view that reads tokens, each counted, from number `first` to `n`."""
+    """The features of one text of a view, each counted; the view's begin at number `first`, up to `n`."""
     cdef uint64_t i, start, size, edge
     cdef const Token* token
     if view.reader == WORDS:
         for i in range(tokens.n):
             token = tokens.items + i
-            if count(features, scratch, view.store, token.start, token.size, first, n) != 0:
+            if count_in(features, scratch, view, part, token.start, token.size, first, n) != 0:
                 return -1
     elif view.reader == PAIRS:
         for i in range(1, tokens.n):
@@ -79,11 +93,11 @@ cdef inline int read_view(
             copy_bytes(scratch.bytes + start, scratch.bytes + tokens.items[i - 1].start, size)
             scratch.bytes[start + size] = c" "
             copy_bytes(scratch.bytes + start + size + 1, scratch.bytes + token.start, token.size)
-            if count(features, scratch, view.store, start, size + 1 + token.size, first, n) != 0:
+            if count_in(features, scratch, view, part, start, size + 1 + token.size, first, n) != 0:
                 return -1
     elif view.reader == CHARACTERS:
         for i in range(tokens.n):
-            if read_runs(features, scratch, view, tokens.items + i, first, n) != 0:
+            if read_runs(features, scratch, view, part, tokens.items + i, first, n) != 0:
                 return -1
     else:
         edge = view.n if view.n < tokens.n else tokens.n
@@ -94,13 +108,19 @@ cdef inline int read_view(
                 return -1
             scratch.bytes[start] = c"h" if i < edge else c"t"
             copy_bytes(scratch.bytes + start + 1, scratch.bytes + token.start, token.size)
-            if count(features, scratch, view.store, start, token.size + 1, first, n) != 0:
+            if count_in(features, scratch, view, part, start, token.size + 1, first, n) != 0:
                 return -1
     return 0
 
 
 cdef inline int read_runs(
-    Features* features, Scratch* scratch, const View* view, const Token* token, uint64_t first, uint64_t* n
+    Features* features,
+    Scratch* scratch,
+    const View* view,
+    const Part* part,
+    const Token* token,
+    uint64_t first,
+    uint64_t* n,
 ) noexcept nogil:
     """Runs of `view.n` code points of the token padded by a space on both sides; the whole if it is shorter."""
     cdef uint64_t size = token.size + 2
@@ -117,7 +137,7 @@ cdef inline int read_runs(
         end = after_character(padded, end, size)
         characters += 1
     while True:
-        if count(features, scratch, view.store, start + begin, end - begin, first, n) != 0:
+        if count_in(features, scratch, view, part, start + begin, end - begin, first, n) != 0:
             return -1
         if end >= size:
             return 0
@@ -171,6 +191,29 @@ cdef inline void weigh(Features* features, const View* view, uint64_t first, uin
             feature.f = 177.0 / 256.0  # ln 2, rounded to 1/256
         else:
             feature.f = rint(256.0 * log(1.0 + feature.f)) / 256.0
+
+
+cdef inline int count_in(
+    Features* features,
+    Scratch* scratch,
+    const View* view,
+    const Part* part,
+    uint64_t start,
+    uint64_t size,
+    uint64_t first,
+    uint64_t* n,
+) noexcept nogil:
+    """Count a feature under its text's prefix."""
+    cdef uint64_t whole
+    if part.prefix_size:
+        whole = room(scratch, part.prefix_size + size)
+        if whole == <uint64_t>-1:
+            return -1
+        memcpy(scratch.bytes + whole, part.prefix, part.prefix_size)
+        memcpy(scratch.bytes + whole + part.prefix_size, scratch.bytes + start, size)
+        start = whole
+        size += part.prefix_size
+    return count(features, scratch, view.store, start, size, first, n)
 
 
 cdef inline int count(

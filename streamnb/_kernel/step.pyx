@@ -18,19 +18,21 @@ from streamnb.event_models import gaussian as plain_gaussian
 from streamnb.event_models import multinomial as plain_multinomial
 from streamnb.reading import category_counts, number, term_counts, text_of
 from streamnb.smoothing import Dirichlet, Laplace, UniformPrior
-from streamnb.tokens import Category, CharacterGrams, Edges, Number, Terms, WordPairs, Words
+from streamnb.stop_words import stop_words_of
+from streamnb.tokens import Category, CharacterGrams, Edges, Number, Terms, WordPairs, Words, parts_of
 
 from libc.math cimport INFINITY, isnan, log, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from streamnb._kernel cimport evidence
 from streamnb._kernel.counts cimport CountStore
+from streamnb._kernel.drops cimport Drops, drop, load_drops
 from streamnb._kernel.evidence cimport LOGS, SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants, Moments
 from streamnb._kernel.features cimport (
     BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, NUMBER, PAIRS, STAMP, WORDS,
-    Feature, Features, Given, View, read_view, take_given, weigh
+    Feature, Features, Given, Part, View, read_view, take_given, weigh
 )
 from streamnb._kernel.head cimport (
     Head, HeadConstants, Normal, add_to, centre_and_clip, form_opinion, learn, log_odds, log_odds_of,
@@ -40,6 +42,7 @@ from streamnb._kernel.table cimport Table, candidate, find, has_room, insert, is
 from streamnb._kernel.tokens cimport (
     SLACK, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, Scratch, Text, Tokens, alphabet, point_at, read_tokens
 )
+from streamnb._kernel.whole cimport MAIL, NUMBERS, URLS
 
 cdef enum:  # streamnb.columns.Flag
     EMPTY = 1
@@ -52,6 +55,7 @@ cdef enum:
 cdef uint64_t LAST_STAMP = 0xFFFFFFFE00000000
 
 _READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Edges: EDGES, Number: NUMBER}
+_WHOLE = {"numbers": NUMBERS, "urls": URLS, "mail": MAIL}
 _WEIGHTS = {"counts": BY_COUNTS, "boolean": BY_BOOLEAN, "log": BY_LOG}
 
 cdef Constants EVIDENCE
@@ -104,6 +108,8 @@ cdef class Driver:
     cdef CountStore store  # while a batch runs
     cdef list groups, given_fields, number_fields
     cdef Scratch scratch
+    cdef Drops drops
+    cdef bint has_drops
     cdef Tokens* tokens  # of each text, then of each text's first characters
     cdef Features features
     cdef uint64_t new_rows, new_bytes  # features of the message that no class has taught, and their length
@@ -147,6 +153,10 @@ cdef class Driver:
         self.scratch.peers_words = model.tokenizer.rule == "words"
         self.scratch.token_length_max = model.tokenizer.token_length_max
         self.scratch.message_tokens_max = model.tokenizer.message_tokens_max
+        for each in set(model.tokenizer.whole):
+            self.scratch.whole |= _WHOLE[each]
+        load_drops(&self.drops, model.tokenizer, stop_words_of(model.tokenizer.stop_words))
+        self.has_drops = self.drops.length_min > 1 or self.drops.slots != NULL
         self.calibrated = model.head is not None
         self.head.n_text_views = len(model.text_views)
         self.head.n_features = 4 * len(model.text_views) + 2 + len(model.other_views)
@@ -171,9 +181,7 @@ cdef class Driver:
             read = category_counts if isinstance(reader, Category) else term_counts
             self.given_fields.append((reader.field, read))
         else:
-            if reader.fields not in self.groups:
-                self.groups.append(reader.fields)
-            into.group = self.groups.index(reader.fields)
+            self._describe_parts(into, parts_of(reader))
         if into.reader in (CHARACTERS, EDGES):
             into.n = reader.n
         if into.reader == CHARACTERS:
@@ -191,11 +199,33 @@ cdef class Driver:
             into.smoothing = SMOOTH_DIRICHLET
             into.pseudo = event.smoothing.mu
 
+    cdef _describe_parts(self, View* into, list parts):
+        cdef Part* part
+        cdef bytes prefix
+        into.parts = <Part*>calloc(len(parts) + 1, sizeof(Part))
+        if into.parts == NULL:
+            raise MemoryError("no memory for a driver")
+        for text, fields in parts:
+            if fields not in self.groups:
+                self.groups.append(fields)
+            prefix = text.encode()
+            part = into.parts + into.n_parts
+            part.group = self.groups.index(fields)
+            part.prefix_size = len(prefix)
+            part.prefix = <uint8_t*>malloc(len(prefix) + 1)
+            if part.prefix == NULL:
+                raise MemoryError("no memory for a driver")
+            memcpy(part.prefix, <const char*>prefix, len(prefix))
+            into.n_parts += 1
+
     def __dealloc__(self):
-        cdef uint64_t i
+        cdef uint64_t i, j
         if self.views != NULL:
             for i in range(self.n_views):
                 free(self.views[i].logs)
+                for j in range(self.views[i].n_parts):
+                    free(self.views[i].parts[j].prefix)
+                free(self.views[i].parts)
         if self.tokens != NULL:
             for i in range(2 * self.n_groups):
                 free(self.tokens[i].items)
@@ -208,6 +238,9 @@ cdef class Driver:
         free(self.scratch.bytes)
         free(self.scratch.kinds)
         free(self.scratch.places)
+        free(self.scratch.signs)
+        free(self.drops.bytes)
+        free(self.drops.slots)
         free(self.block)
         free(self.active)
 
@@ -457,15 +490,13 @@ cdef class Driver:
 
     cdef int _features_of(self, const Inbox* inbox, uint64_t i, int64_t* flags) noexcept nogil:
         """What every view reads; the twin of `reading.read` from the tokens on."""
-        cdef uint64_t v, first, n = 0, group, begin
-        cdef const Text* text
+        cdef uint64_t v, first, n = 0, group, begin, p
         cdef const View* view
-        cdef const Tokens* tokens
+        cdef const Text* text
         cdef bint empty = self.n_groups > 0
         self.scratch.size = 0
         for group in range(self.n_groups):
-            text = inbox.texts + i * self.n_groups + group
-            if read_tokens(&self.scratch, text, text.size, self.tokens + group) != 0:
+            if self._read_tokens(inbox.texts + i * self.n_groups + group, <uint64_t>-1, self.tokens + group) != 0:
                 return -1
             if self.tokens[group].truncated:
                 flags[0] |= TRUNCATED
@@ -490,16 +521,31 @@ cdef class Driver:
                 ) != 0:
                     return -1
             else:
-                tokens = self.tokens + view.group
-                text = inbox.texts + i * self.n_groups + view.group
-                if view.reader == CHARACTERS and text.size > view.characters_max:
-                    tokens = self.tokens + self.n_groups + view.group
-                    if read_tokens(&self.scratch, text, view.characters_max, <Tokens*>tokens) != 0:
+                for p in range(view.n_parts):
+                    text = inbox.texts + i * self.n_groups + view.parts[p].group
+                    if self._read_part(view, view.parts + p, text, first, &n) != 0:
                         return -1
-                if read_view(&self.features, &self.scratch, view, tokens, first, &n) != 0:
-                    return -1
             weigh(&self.features, view, first, n)
         self.features.ends[self.n_views] = n
+        return 0
+
+    cdef inline int _read_part(
+        self, const View* view, const Part* part, const Text* text, uint64_t first, uint64_t* n
+    ) noexcept nogil:
+        """What a view reads in one text."""
+        cdef Tokens* tokens = self.tokens + part.group
+        if view.reader == CHARACTERS and text.size > view.characters_max:
+            tokens += self.n_groups
+            if self._read_tokens(text, view.characters_max, tokens) != 0:
+                return -1
+        return read_view(&self.features, &self.scratch, view, part, tokens, first, n)
+
+    cdef inline int _read_tokens(self, const Text* text, uint64_t size_max, Tokens* tokens) noexcept nogil:
+        """The twin of `Tokenizer.split`, for a text's first code points."""
+        if read_tokens(&self.scratch, text, min(text.size, size_max), tokens) != 0:
+            return -1
+        if self.has_drops:
+            drop(&self.drops, &self.scratch, tokens)
         return 0
 
     cdef void _look_up(self, const Table* table) noexcept nogil:
