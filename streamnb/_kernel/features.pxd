@@ -3,6 +3,7 @@
 from libc.math cimport log, rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy  # where there is no slack
 
 from streamnb._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
 from streamnb._kernel.tokens cimport Scratch, Text, Token, Tokens, grow, read_tokens, room
@@ -210,7 +211,7 @@ cdef inline int count_in(
         if whole == <uint64_t>-1:
             return -1
         memcpy(scratch.bytes + whole, part.prefix, part.prefix_size)
-        memcpy(scratch.bytes + whole + part.prefix_size, scratch.bytes + start, size)
+        copy_bytes(scratch.bytes + whole + part.prefix_size, scratch.bytes + start, size)
         start = whole
         size += part.prefix_size
     return count(features, scratch, view.store, start, size, first, n)
