@@ -16,9 +16,17 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "Batch": "columns",
+    "Bernoulli": "event_models",
+    "BernoulliNB": "classifiers",
+    "Beta": "smoothing",
+    "Categorical": "event_models",
+    "CategoricalNB": "classifiers",
+    "ComplementNB": "classifiers",
     "Dirichlet": "smoothing",
+    "FallbackPrior": "smoothing",
     "FixedPrior": "smoothing",
     "Gaussian": "event_models",
+    "GaussianNB": "classifiers",
     "Laplace": "smoothing",
     "LearnedPrior": "smoothing",
     "Multinomial": "event_models",

@@ -67,16 +67,16 @@ class FieldTotals:
     def remove(
         self,
         rows: Mapping[str, Sequence[float]],
-        tokens: Mapping[str, float],
+        amounts: Mapping[str, float],
         class_index: int,
-        weight: float = 1.0,
+        _weight: float = 1.0,
     ) -> None:
-        """Take a message's values back, after the rows did."""
-        for token, f in tokens.items():
+        """Take of each value's count an amount back, before the rows do."""
+        for token, amount in amounts.items():
             field = field_of(token)
-            totals = self.totals[field]
-            totals[class_index] = max(0.0, totals[class_index] - f * weight)
-            if token not in rows:
+            totals, row = self.totals[field], rows[token]
+            totals[class_index] = max(0.0, totals[class_index] - amount)
+            if sum(row) - row[class_index] == 0 and row[class_index] <= amount:
                 self.states[field] -= 1
                 if not self.states[field]:
                     del self.states[field], self.totals[field]

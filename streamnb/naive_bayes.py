@@ -8,8 +8,9 @@ changes nothing: everything is read before anything is learned.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from streamnb import linear, sampling, sums
 from streamnb.columns import Batch, Flag, Label, ScoreRows, Scores, likeliest
 from streamnb.head import log_odds, never_labelled, softmax
 from streamnb.reading import Reading, read
@@ -213,6 +214,142 @@ class NaiveBayes(Scorer):
                 return {}
             u = self.log_joint(read(self.views, self.tokenizer, columns_of(x), 0), active)
             return {self.classes[c]: value for c, value in zip(active, u, strict=True)}
+
+    def log_odds_one(self, x: Mapping[str, object]) -> dict[Label, float]:
+        """``log p - log(1 - p)`` by class, finite where p rounds to 1; infinite for an only class."""
+        scores = self.score_one(x)
+        return dict(zip(scores.classes, scores.log_odds[0].tolist(), strict=True))
+
+    def predict_log_proba_one(self, x: Mapping[str, object]) -> dict[Label, float]:
+        """The natural logarithm of the posterior, finite where the posterior rounds to 0."""
+        return {label: _log_sigmoid(odds) for label, odds in self.log_odds_one(x).items()}
+
+    # ---- models as sums
+
+    def unlearn_one(self, x: Mapping[str, object], y: Label, weight: float = 1.0) -> None:
+        """Take back a message that was learned with that label and weight.
+
+        Counts, moments and lengths fall; what the calibrated head learned from it stays. Where rare tokens
+        were let go, a count stops at 0, and the tokens that fell short are counted in `fell_short`.
+
+        Raises
+        ------
+        ValueError
+            It was not learned that often, or cannot have been; nothing was changed.
+        """
+        with self.lock:
+            batch = Batch(columns_of(x), [y], [weight])
+            (label,), _ = self.checked_labels(batch)
+            if label is None:
+                raise ValueError("a message without a label was never learned")
+            sums.unlearn(self, read(self.views, self.tokenizer, batch.fields, 0), label, weight)
+
+    def merge(self, other: NaiveBayes) -> None:
+        """Add what another model has learned, as if both streams had been learned by one.
+
+        Counts and totals are equal to the bit to that, moments to rounding; the head's weights become the
+        mean of both, weighted by the labels learned.
+
+        Raises
+        ------
+        ValueError
+            The other reads or counts otherwise, with the difference; nothing was changed.
+        """
+        sums.merge(self, other)
+
+    def subtract(self, other: NaiveBayes) -> None:
+        """Take away what another model has learned and this one too: `merge`, backwards.
+
+        Raises
+        ------
+        ValueError
+            The other reads or counts otherwise, or has learned what this one has not; nothing was changed.
+        """
+        sums.subtract(self, other)
+
+    # ---- what the model believes
+
+    def sample(self, n: int, seed: int = 0) -> Iterator[tuple[dict[str, object], Label]]:
+        """Draw labelled messages: flip the coin of the classes, then tell each view's story.
+
+        A multinomial's message has as many words as a Poisson of its class's mean length says; Bernoulli
+        flips a coin for every word of the vocabulary. A field that the model has seen missing is drawn as
+        there.
+
+        Parameters
+        ----------
+        n : int
+        seed : int
+
+        Yields
+        ------
+        (dict of str to value, Label)
+
+        Raises
+        ------
+        ValueError
+            Nothing was learned, or no text can be made of what a view reads (word pairs, character runs).
+
+        Examples
+        --------
+        >>> model = NaiveBayes()
+        >>> model.learn_one({"text": "win win win", "amount": 9.0}, "spam")
+        >>> model.learn_one({"text": "lunch at noon", "amount": 5.0}, "ham")
+        >>> messages = list(model.sample(100, seed=1))
+        >>> {label for x, label in messages} == {"ham", "spam"}
+        True
+        """
+        with self.lock:
+            return iter(list(sampling.sample(self, n, seed)))
+
+    def linear_weights(
+        self, classes: tuple[Label, Label] | None = None
+    ) -> tuple[float, dict[tuple[str, str], float]]:
+        """The straight boundary between two classes: ``u_a - u_b = intercept + sum_i w_i x_i``.
+
+        Parameters
+        ----------
+        classes : (Label, Label), optional
+            For and against; by default the only two, in order.
+
+        Returns
+        -------
+        (float, dict of (view, feature) to float)
+            `x_i` is the weight of a token in the message, 1 for a flag or category that is so, or the number.
+            It is the model for messages of known tokens that lack no number.
+
+        Raises
+        ------
+        ValueError
+            The boundary is not straight (a variance per class, `robust`, the calibrated head), or two
+            labelled classes are not named.
+        """
+        with self.lock:
+            return linear.linear_weights(self, classes)
+
+    def n_parameters(self, *, naive: bool = True) -> int:
+        """How many numbers the model estimates, or would without the naive assumption.
+
+        Parameters
+        ----------
+        naive : bool
+            Off, a class has a probability for every combination of its features: ``2^V - 1`` of V words that
+            are there or not, the product of the fields' values less 1, a full covariance.
+
+        Raises
+        ------
+        ValueError
+            There is no such number: a multinomial's messages may be of any length.
+        """
+        with self.lock:
+            return linear.n_parameters(self, naive=naive)
+
+
+def _log_sigmoid(odds: float) -> float:
+    """``log p`` of ``log p - log(1 - p)``."""
+    if odds == -math.inf:
+        return -math.inf
+    return -math.log1p(math.exp(-odds)) if odds > 0 else odds - math.log1p(math.exp(odds))
 
 
 def _log_odds_of(posterior: Sequence[float], c: int) -> float:

@@ -57,13 +57,28 @@ class Occurrences:
         class_index: int,
         weight: float = 1.0,
     ) -> None:
-        """Follow a message's words, before (or, with a weight below 0, before they leave) the rows do."""
+        """Follow a message's words, before the rows do."""
         histogram = self.histograms[class_index]
         for word, f in words.items():
             row = rows.get(word)
             before = row[class_index] if row is not None else 0.0
             _move(histogram, before, before + f * weight)
         self.messages[class_index] += weight
+        self._sums.pop(class_index, None)
+
+    def remove(
+        self,
+        rows: Mapping[str, Sequence[float]],
+        amounts: Mapping[str, float],
+        class_index: int,
+        weight: float = 1.0,
+    ) -> None:
+        """Take a message of a weight back, and of each word's count an amount, before the rows do."""
+        histogram = self.histograms[class_index]
+        for word, amount in amounts.items():
+            before = rows[word][class_index]
+            _move(histogram, before, before - amount)
+        self.messages[class_index] = max(0.0, self.messages[class_index] - weight)
         self._sums.pop(class_index, None)
 
     def rebuild(self, rows: Mapping[str, Sequence[float]], messages: Sequence[float]) -> None:

@@ -131,7 +131,10 @@ class Scorer(State):
     # ---- explanations
 
     def explain_one(
-        self, x: Mapping[str, object], classes: tuple[Label, Label] | None = None
+        self,
+        x: Mapping[str, object],
+        classes: tuple[Label, Label] | None = None,
+        top: int | None = None,
     ) -> Explanation | None:
         """What makes the difference between two classes, token by token.
 
@@ -140,6 +143,8 @@ class Scorer(State):
         x : mapping of str to value
         classes : (Label, Label), optional
             For and against; by default the likeliest and the second.
+        top : int, optional
+            How many tokens to name; the others' sum is ``other tokens``.
 
         Returns
         -------
@@ -152,7 +157,8 @@ class Scorer(State):
             A class was never labelled.
         """
         with self.lock:
-            return self._explained(x, classes)
+            explanation = self._explained(x, classes)
+        return explanation if explanation is None or top is None else explanation.top(top)
 
     def _explained(self, x: Mapping[str, object], classes: tuple[Label, Label] | None) -> Explanation | None:
         reading = read(self.views, self.tokenizer, columns_of(x), 0)

@@ -46,6 +46,8 @@ class State:
         Weight of the messages learned, per class.
     learned : int
         Messages learned.
+    fell_short : int
+        Tokens of which less was left than was to be taken back, because rare ones had been let go.
     counts : CountStore
     moments : dict of str to Moments
         One a view of a number.
@@ -91,6 +93,7 @@ class State:
         self.index: dict[Label, int] = {}
         self.class_counts: list[float] = []
         self.learned = 0
+        self.fell_short = 0
         self.compiled = self._is_compiled(compiled)
         store = _kernel.CountStore if self.compiled else CountStore
         self.counts = store([v.name for v in self.views if v.keeps == "counts"], max_tokens)
@@ -234,6 +237,8 @@ class State:
         values: dict[str, object] = {"classes": list(self.classes), "learned": self.learned}
         if self.counts.evicted_tokens:
             values |= {"evicted_tokens": self.counts.evicted_tokens, "evicted_mass": self.counts.evicted_mass}
+        if self.fell_short:
+            values["fell_short"] = self.fell_short
         return values, sections
 
     def restore(self, values: Mapping[str, object], sections: Sections) -> None:
@@ -264,6 +269,10 @@ class State:
         if not isinstance(tokens, int) or not isinstance(mass, int | float) or not 0 <= mass < math.inf:
             raise SnapshotError("The state does not say what was evicted.", HINT)
         self.counts.evicted_tokens, self.counts.evicted_mass = tokens, float(mass)
+        short = values.get("fell_short", 0)
+        if not isinstance(short, int) or short < 0:
+            raise SnapshotError("The state does not say how many tokens fell short.", HINT)
+        self.fell_short = short
         if self.moments:
             array = floats(sections, "moments", (3 * len(self.moments), n_classes))
             if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):

@@ -37,14 +37,14 @@ ALL_VIEWS = [
 COUNTED = View("counted", Words(), Multinomial(Laplace(1.0), "counts", "smooth"))
 
 KINDS: dict[str, partial[NaiveBayes]] = {
-    "words": partial(NaiveBayes),
+    "words": partial(NaiveBayes, TEXT_ONLY),
     "four views and the sides": partial(
         NaiveBayes, ALL_VIEWS, raw=True, explain=3, classes=["never", "spam"]
     ),
     "four views": partial(NaiveBayes, ALL_VIEWS[:4], raw=True, classes=["never", "spam"]),
     "product of four views": partial(NaiveBayes, [*ALL_VIEWS[:4], COUNTED], head="product", raw=True),
     "limits": partial(
-        NaiveBayes, tokenizer=Tokenizer(token_length_max=3, message_tokens_max=4), classes_max=2
+        NaiveBayes, TEXT_ONLY, tokenizer=Tokenizer(token_length_max=3, message_tokens_max=4), classes_max=2
     ),
     "product of all views": partial(NaiveBayes, [*ALL_VIEWS, COUNTED], head="product", explain=2, raw=True),
     "textbook": partial(NaiveBayes, [COUNTED], head="product", tokenizer=Tokenizer(rule="words")),
@@ -492,7 +492,9 @@ def test_what_is_not_this_models_state_is_refused(compiled: bool | None, damage:
 
 def test_a_state_restores_only_into_its_own_views_and_classes(compiled: bool | None) -> None:
     """Other views or other declared classes are another model."""
-    values, sections = _learned(partial(NaiveBayes, compiled=compiled), [(GOOD, "ham", 1.0)]).freeze()
+    values, sections = _learned(
+        partial(NaiveBayes, TEXT_ONLY, compiled=compiled), [(GOOD, "ham", 1.0)]
+    ).freeze()
     for other in (
         NaiveBayes(ALL_VIEWS, compiled=compiled),
         NaiveBayes(TEXT_ONLY, classes=["work"], compiled=compiled),

@@ -7,8 +7,9 @@ worked from the formula to the engine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from random import Random
 from typing import Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
 
 from streamnb.digest import Digest
 from streamnb.sections import Section, Sections
@@ -95,5 +96,5 @@ class OwnEventModel(Protocol[S]):
 class Generative(Protocol):
     """An event model that can also draw: then `sample` works."""
 
-    def draw(self, statistic: object, class_index: int, random: Random) -> dict[str, float]:
+    def draw(self, statistic: object, class_index: int, random: np.random.Generator) -> dict[str, float]:
         """The features of one message of a class."""
