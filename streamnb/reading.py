@@ -15,6 +15,7 @@ from streamnb.tokens import Category, Terms, Text, Tokenizer
 from streamnb.view import View, fields_of, reads_text
 
 TERM_COUNT_MAX = 1e9
+_EXACT = 2.0**53  # from here on not every integer is a float
 NUMBER_MAX = 1e100  # its square, summed over a stream, stays finite
 
 Features = dict[str, float] | float
@@ -244,8 +245,11 @@ def _json(value: object, field: str) -> str | None:
         return None
     if not isinstance(value, str | int | float | bool):
         raise ValueError(f"field `{field}` must hold a category, not {type(value).__name__}")
-    if isinstance(value, float) and math.isinf(value):
-        raise ValueError(f"field `{field}` must hold a finite number, not {value!r}")
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise ValueError(f"field `{field}` must hold a finite number, not {value!r}")
+        if value.is_integer() and abs(value) < _EXACT:
+            value = int(value)  # 1.0 is 1: a frame makes floats of a column of integers that lacks one
     try:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError as error:

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from river import checks, compose, evaluate, feature_extraction, metrics, naive_bayes
+from river import compose, evaluate, feature_extraction, metrics, naive_bayes
 
 from streamnb.classifiers import MultinomialNB
 from streamnb.mailbox import mailbox
@@ -119,19 +119,6 @@ def test_a_text_is_read_as_river_reads_it() -> None:
         assert alone.predict_proba_one(text) == piped.predict_proba_one(text)
         alone.learn_one(text, label)
         piped.learn_one(text, label)
-
-
-CHECKS = [
-    pytest.param(check, id=f"{i}-{getattr(check, '__name__', 'check')}")
-    for i, check in enumerate(checks.yield_checks(MultinomialNB()))
-]
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_rivers_estimator_checks_pass(check: object) -> None:
-    """Unmodified, as `river.checks.check_estimator` runs them."""
-    assert callable(check)
-    check(MultinomialNB())
 
 
 def test_parameters_survive_cloning() -> None:

@@ -31,6 +31,7 @@ class Estimator(base.MiniBatchClassifier, ABC):
     """
 
     _model: NaiveBayes
+    _zeros = True  # whether a 0 is a value like any other
 
     @property
     def _multiclass(self) -> bool:
@@ -119,7 +120,7 @@ class Estimator(base.MiniBatchClassifier, ABC):
         ValueError
             A value, label or weight cannot be used; nothing was learned.
         """
-        rows, _ = rows_of(X)
+        rows, _ = rows_of(X, zeros=self._zeros)
         self._model.step(self._batch(rows, labels_of(y), weights), score=False)
 
     def predict_proba_many(self, X: Any) -> Any:  # noqa: ANN401 - a frame in, that kind of frame out
@@ -131,7 +132,7 @@ class Estimator(base.MiniBatchClassifier, ABC):
             A column a class, in the order of the labels, named by them (as text, where columns must be);
             without columns before anything was learned. A list for a sequence.
         """
-        rows, frame = rows_of(X)
+        rows, frame = rows_of(X, zeros=self._zeros)
         posterior = self._posterior(rows)
         if frame is None:
             return [
@@ -144,7 +145,7 @@ class Estimator(base.MiniBatchClassifier, ABC):
 
         Before anything was learned there are none: a frame without columns, as river has it.
         """
-        rows, frame = rows_of(X)
+        rows, frame = rows_of(X, zeros=self._zeros)
         posterior = self._posterior(rows)
         if frame is not None and not posterior:
             return frame_like({}, frame)
@@ -155,7 +156,7 @@ class Estimator(base.MiniBatchClassifier, ABC):
 
     def joint_log_likelihood_many(self, X: Any) -> Any:  # noqa: ANN401 - as above
         """``log P(c) + log P(x | c)`` of a batch, in the form of `predict_proba_many`."""
-        rows, frame = rows_of(X)
+        rows, frame = rows_of(X, zeros=self._zeros)
         joints = [self.joint_log_likelihood(row) for row in rows]
         if frame is None:
             return joints
@@ -175,7 +176,7 @@ class Estimator(base.MiniBatchClassifier, ABC):
     @property
     def class_counts(self) -> Counter[Label]:
         """Weight of the messages learned, by class."""
-        return Counter(dict(zip(self._model.classes, self._model.class_counts, strict=True)))  # type: ignore[arg-type]
+        return Counter(dict(zip(self._model.classes, self._model.class_counts, strict=True)))
 
     def p_class(self, c: Label) -> float:
         """The share of class c among the messages learned; 0 before any."""

@@ -17,12 +17,14 @@ Frame = nw.DataFrame[Any]
 Row = Mapping[str, object] | str
 
 
-def rows_of(messages: object) -> tuple[list[Row], Frame | None]:
+def rows_of(messages: object, *, zeros: bool) -> tuple[list[Row], Frame | None]:
     """The messages of a batch as mappings or texts, and the frame whose kind the answer is to have.
 
     Parameters
     ----------
     messages : a frame, a series of texts, or an iterable of mappings or texts
+    zeros : bool
+        Whether a 0 is a value like any other, or a sparse frame may leave it out.
 
     Returns
     -------
@@ -38,9 +40,11 @@ def rows_of(messages: object) -> tuple[list[Row], Frame | None]:
     if isinstance(native, nw.Series):
         return [cast("Row", value) for value in native.to_list()], native.to_frame()
     if isinstance(native, nw.DataFrame):
-        if hasattr(messages, "sparse"):
-            return _sparse_rows(messages), native
-        return _dense_rows(native), native
+        if not hasattr(messages, "sparse"):
+            return _dense_rows(native), native
+        if zeros:
+            return _dense_rows(nw.from_native(messages.sparse.to_dense(), eager_only=True)), native
+        return _sparse_rows(messages), native
     if isinstance(messages, Mapping | str) or not isinstance(messages, Iterable):
         raise ValueError(f"a batch is a frame or a sequence of messages, not {type(messages).__name__}")
     return list(messages), None

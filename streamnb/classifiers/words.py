@@ -51,6 +51,8 @@ class FeatureCounts(Mapping[str, Counter[Label]]):
 class _WordsNB(Estimator):
     """What the estimators of words share."""
 
+    _zeros = False
+
     def _fields(self, x: Row) -> dict[str, object]:
         return {FIELD: counts_of(x)}
 
@@ -309,6 +311,7 @@ class BernoulliNB(_WordsNB):
         self.smoothing = smoothing
         self.prior = prior
         self.unknown = unknown
+        self._zeros = true_threshold < 0
         self._coin = Beta(alpha, alpha) if smoothing is None else smoothing
         view = View(_VIEW, Terms(FIELD, above=true_threshold), Bernoulli(self._coin, unknown))
         self._model = NaiveBayes([view], prior=prior or LearnedPrior(), head="product")
