@@ -66,7 +66,8 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             msgspec.structs.force_setattr(self, "event_model", _event_model_for(self.reader))
         for readers, event_models, rule in _SUITS:
             if isinstance(self.reader, readers) and not (
-                isinstance(self.event_model, event_models) or (self.is_own and Number not in readers)
+                isinstance(self.event_model, event_models)
+                or (self.is_own and not isinstance(self.reader, Number))
             ):
                 raise ValueError(f"view `{self.name}`: {rule}")
 

@@ -11,7 +11,7 @@ import msgspec
 from streamnb.moments import Moments, NumberBlock
 
 VARIANCE_MIN = 1e-300  # a spread below 1e-150 is rounding, and the logarithm of its square may not exist
-BROAD = 100.0  # times the pooled variance: where a number comes from that no class explains
+BROAD = 4.0  # times the pooled variance: where a number comes from that no class explains
 
 
 class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="gaussian"):
