@@ -4,9 +4,6 @@ The product head is the lectures' posterior: evidence and class prior multiplied
 figures are far too sure of themselves, because words come together ("Donald" and "Trump") and each is
 counted. The calibrated head keeps the counts and learns, from every label, how much of the evidence to
 believe: a weight for each feature, an offset for each class, and the share of labels that are wrong.
-
-Classes that were never labelled (declared ones) take no part; each is given ``1 / (D + C)``, what one
-message would weigh.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ import numpy as np
 from streamnb.columns import Floats
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
+from streamnb.posterior import softmax
 from streamnb.sections import HINT, Section, Sections, floats
 
 # The calibrated head's constants: one setting for every stream. Neighbouring values are within 3 %.
@@ -35,69 +33,6 @@ META_CLIP = 2.0
 META_PSEUDO_MESSAGES = 20.0  # with the floor v0, keeps messages all of one length from deciding anything
 LENGTH_VARIANCE_MIN = 0.25
 UNKNOWN_VARIANCE_MIN = 0.04
-
-
-def softmax(u: Sequence[float]) -> list[float]:
-    """Probabilities proportional to ``exp(u)``; uniform where all are minus infinity, none of none.
-
-    Examples
-    --------
-    >>> softmax([0.0, 0.0])
-    [0.5, 0.5]
-    """
-    top = max(u, default=-math.inf)
-    if top == -math.inf:
-        return [1.0 / len(u) for _ in u]
-    powers = [math.exp(value - top) for value in u]
-    total = 0.0
-    for power in powers:
-        total += power
-    return [power / total for power in powers]
-
-
-def log_odds(u: Sequence[float]) -> list[float]:
-    """``log p - log(1 - p)`` of ``softmax(u)``, by log-sum-exp over the other classes.
-
-    Examples
-    --------
-    >>> log_odds([1000.0, 0.0])
-    [1000.0, -1000.0]
-    """
-    odds = []
-    for c, value in enumerate(u):
-        others = [other for o, other in enumerate(u) if o != c]
-        top = max(others, default=-math.inf)
-        if top == -math.inf:
-            odds.append(math.inf if value > -math.inf else -math.inf)
-            continue
-        total = 0.0
-        for other in others:
-            total += math.exp(other - top)
-        odds.append(value - top - math.log(total))
-    return odds
-
-
-def never_labelled(posterior: Sequence[float], active: Sequence[int], c: int, d: float) -> list[float]:
-    """The posterior over all C classes: those never labelled get ``1 / (d + C)`` each.
-
-    Parameters
-    ----------
-    posterior : sequence of float
-        Over the active classes, summing to 1; empty when none is.
-    active : sequence of int
-    c : int
-        How many classes are declared or labelled.
-    d : float
-        Weight of the messages learned.
-    """
-    if len(active) == c:
-        return list(posterior)
-    share = 1.0 / (d + c)
-    spread = [share] * c
-    labelled = 1.0 - (c - len(active)) * share
-    for i, index in enumerate(active):
-        spread[index] = labelled * posterior[i]
-    return spread
 
 
 class SteadyNormal:

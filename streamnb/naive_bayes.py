@@ -8,11 +8,11 @@ changes nothing: everything is read before anything is learned.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from streamnb import linear, sampling, sums
 from streamnb.columns import Batch, Flag, Label, ScoreRows, Scores, likeliest
-from streamnb.head import log_odds, never_labelled, softmax
+from streamnb.posterior import log_odds, log_odds_of, never_labelled, softmax
 from streamnb.reading import Reading, read
 from streamnb.scorer import Evidence, Scorer, columns_of, share_of_unknown
 
@@ -138,7 +138,7 @@ class NaiveBayes(Scorer):
         known, unknown = self.token_counts(reading)
         rows.append(
             posterior=posterior,
-            log_odds=log_odds(log_joint) if exact else [_log_odds_of(posterior, c) for c in range(n_classes)],
+            log_odds=log_odds(log_joint) if exact else log_odds_of(posterior),
             u=u,
             raw=raw if self.raw else None,
             known=known,
@@ -350,13 +350,3 @@ def _log_sigmoid(odds: float) -> float:
     if odds == -math.inf:
         return -math.inf
     return -math.log1p(math.exp(-odds)) if odds > 0 else odds - math.log1p(math.exp(odds))
-
-
-def _log_odds_of(posterior: Sequence[float], c: int) -> float:
-    others = 0.0
-    for o, p in enumerate(posterior):
-        if o != c:
-            others += p
-    if others == 0.0:
-        return math.inf
-    return math.log(posterior[c]) - math.log(others) if posterior[c] > 0 else -math.inf

@@ -160,7 +160,7 @@ def _mapping(value: object, field: str, what: str) -> Mapping[object, object]:
 def _name(key: object, field: str, others: Mapping[str, object]) -> str:
     """A key of a mapping as the text it is known by."""
     name = _whole(str(key), field)
-    if name in others and not isinstance(key, str):
+    if name in others:
         raise ValueError(f"field `{field}` holds two names that are both {name!r} as text")
     return name
 

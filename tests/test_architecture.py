@@ -17,7 +17,7 @@ LAYERS = (
     ("errors",),
     ("files", "record", "columns", "mailbox"),
     ("tokens", "clock", "digest", "sections", "stopping"),
-    ("smoothing", "blocks", "offsets", "container", "message", "metrics"),
+    ("smoothing", "blocks", "posterior", "offsets", "container", "message", "metrics"),
     ("counts", "moments", "occurrences", "fields", "score", "snapshot"),
     (
         "event_models.own",
@@ -61,6 +61,7 @@ MATHEMATICS = {
     "tokens",
     "smoothing",
     "blocks",
+    "posterior",
     "counts",
     "moments",
     "occurrences",

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from streamnb.columns import Batch
 from streamnb.errors import SnapshotError
-from streamnb.head import CalibratedHead, SteadyNormal, centred_and_clipped, log_odds, never_labelled, softmax
+from streamnb.head import CalibratedHead, SteadyNormal, centred_and_clipped
 from streamnb.naive_bayes import NaiveBayes
+from streamnb.posterior import log_odds, never_labelled, softmax
 from streamnb.sections import Section
 from streamnb.tokens import Category, CharacterGrams, Edges, Number, WordPairs, Words
 from streamnb.view import TEXT_ONLY, View

@@ -40,7 +40,7 @@ cdef struct Head:  # CalibratedHead, and what it makes of the message in hand
 
 
 cdef inline void soften(const double* u, uint64_t n, double* out) noexcept nogil:
-    """`head.softmax`."""
+    """`posterior.softmax`."""
     cdef uint64_t j
     cdef double top = -INFINITY, total = 0.0
     for j in range(n):
@@ -57,33 +57,51 @@ cdef inline void soften(const double* u, uint64_t n, double* out) noexcept nogil
 
 
 cdef inline void log_odds(const double* u, uint64_t n, double* out) noexcept nogil:
-    """`head.log_odds`."""
-    cdef uint64_t c, j
-    cdef double top, total
+    """`posterior.log_odds`; `out` holds the sums of the values after each, then the odds."""
+    cdef uint64_t c, i, t = 0
+    cdef double top, second = -INFINITY, total = 0.0
+    if n == 0:
+        return
+    for c in range(1, n):
+        if u[c] > u[t]:
+            t = c
+    top = u[t]
+    if top == -INFINITY:
+        memcpy(out, u, n * sizeof(double))
+        return
+    for i in range(n):
+        c = n - 1 - i
+        out[c] = total
+        total += exp(u[c] - top)
+    total = 0.0
     for c in range(n):
-        top = -INFINITY
-        for j in range(n):
-            if j != c and u[j] > top:
-                top = u[j]
-        if top == -INFINITY:
-            out[c] = INFINITY if u[c] > -INFINITY else -INFINITY
-            continue
-        total = 0.0
-        for j in range(n):
-            if j != c:
-                total += exp(u[j] - top)
-        out[c] = u[c] - top - log(total)
+        if c != t:
+            out[c] = u[c] - top - log(total + out[c])
+            if u[c] > second:
+                second = u[c]
+        total += exp(u[c] - top)
+    if second == -INFINITY:
+        out[t] = INFINITY
+        return
+    total = 0.0
+    for c in range(n):
+        if c != t:
+            total += exp(u[c] - second)
+    out[t] = top - second - log(total)
 
 
 cdef inline void log_odds_of(const double* posterior, uint64_t n, double* out) noexcept nogil:
-    """`naive_bayes._log_odds_of`, for every class."""
-    cdef uint64_t c, j
-    cdef double others
+    """`posterior.log_odds_of`; `out` holds the sums of the values after each, then the odds."""
+    cdef uint64_t c, i
+    cdef double others, total = 0.0
+    for i in range(n):
+        c = n - 1 - i
+        out[c] = total
+        total += posterior[c]
+    total = 0.0
     for c in range(n):
-        others = 0.0
-        for j in range(n):
-            if j != c:
-                others += posterior[j]
+        others = total + out[c]
+        total += posterior[c]
         if others == 0.0:
             out[c] = INFINITY
         else:
@@ -93,7 +111,7 @@ cdef inline void log_odds_of(const double* posterior, uint64_t n, double* out) n
 cdef inline void never_labelled(
     const double* p, const int64_t* active, uint64_t S, uint64_t C, double d, double* out
 ) noexcept nogil:
-    """`head.never_labelled`."""
+    """`posterior.never_labelled`."""
     cdef uint64_t c, j
     cdef double share, labelled
     if S == C:

@@ -1,0 +1,110 @@
+"""From joint log likelihoods to the posterior and its odds.
+
+Classes that were never labelled (declared ones) take no part; each is given ``1 / (D + C)``, what one
+message would weigh.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def softmax(u: Sequence[float]) -> list[float]:
+    """Probabilities proportional to ``exp(u)``; uniform where all are minus infinity, none of none.
+
+    Examples
+    --------
+    >>> softmax([0.0, 0.0])
+    [0.5, 0.5]
+    """
+    top = max(u, default=-math.inf)
+    if top == -math.inf:
+        return [1.0 / len(u) for _ in u]
+    powers = [math.exp(value - top) for value in u]
+    total = 0.0
+    for power in powers:
+        total += power
+    return [power / total for power in powers]
+
+
+def log_odds(u: Sequence[float]) -> list[float]:
+    """``log p - log(1 - p)`` of ``softmax(u)``, by log-sum-exp over the other classes.
+
+    Examples
+    --------
+    >>> log_odds([1000.0, 0.0])
+    [1000.0, -1000.0]
+    """
+    if not u:
+        return []
+    t = max(range(len(u)), key=u.__getitem__)
+    top = u[t]
+    if top == -math.inf:
+        return list(u)
+    powers = [math.exp(value - top) for value in u]
+    odds = [
+        value - top - math.log(others) if c != t else 0.0
+        for c, (value, others) in enumerate(zip(u, sums_of_others(powers), strict=True))
+    ]
+    second = max((value for c, value in enumerate(u) if c != t), default=-math.inf)
+    if second == -math.inf:
+        odds[t] = math.inf
+        return odds
+    total = 0.0  # the others of the likeliest, which beside it may be too small to see
+    for c, value in enumerate(u):
+        if c != t:
+            total += math.exp(value - second)
+    odds[t] = top - second - math.log(total)
+    return odds
+
+
+def log_odds_of(posterior: Sequence[float]) -> list[float]:
+    """``log p - log(1 - p)`` of probabilities, 1 - p being the sum of the others."""
+    return [
+        math.inf if others == 0.0 else math.log(p) - math.log(others) if p > 0 else -math.inf
+        for p, others in zip(posterior, sums_of_others(posterior), strict=True)
+    ]
+
+
+def sums_of_others(values: Sequence[float]) -> list[float]:
+    """For each value the sum of all others: of those after it and those before, so nothing is taken away.
+
+    Examples
+    --------
+    >>> sums_of_others([1.0, 2.0, 4.0])
+    [6.0, 5.0, 3.0]
+    """
+    sums = [0.0] * len(values)
+    after = 0.0
+    for c in range(len(values) - 1, -1, -1):
+        sums[c] = after
+        after += values[c]
+    before = 0.0
+    for c, value in enumerate(values):
+        sums[c] = before + sums[c]
+        before += value
+    return sums
+
+
+def never_labelled(posterior: Sequence[float], active: Sequence[int], c: int, d: float) -> list[float]:
+    """The posterior over all C classes: those never labelled get ``1 / (d + C)`` each.
+
+    Parameters
+    ----------
+    posterior : sequence of float
+        Over the active classes, summing to 1; empty when none is.
+    active : sequence of int
+    c : int
+        How many classes are declared or labelled.
+    d : float
+        Weight of the messages learned.
+    """
+    if len(active) == c:
+        return list(posterior)
+    share = 1.0 / (d + c)
+    spread = [share] * c
+    labelled = 1.0 - (c - len(active)) * share
+    for i, index in enumerate(active):
+        spread[index] = labelled * posterior[i]
+    return spread
