@@ -8,6 +8,7 @@ does not add up.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,29 @@ from streamnb.columns import Floats
 VARIANCE_MIN = 1e-200  # a spread below 1e-100 is rounding: numbers and their inverses stay far from overflow
 INFLATION_MAX = 1e10  # past that less than six digits of the inverse would be right
 GROWTH_MAX = 1e4  # a step that far out costs an update four digits: the inverse is made anew instead
+
+
+class Kept(NamedTuple):
+    """The inverse of summed squares without gaps.
+
+    Parameters
+    ----------
+    matrix : ndarray of float64, shape (d, d)
+    log_det : float
+        Of the sums.
+    n : float
+        Their summed weight.
+    free : float
+        `n`, less the means that were estimated beyond the first: one for each further class.
+    diagonal : ndarray of float64, shape (d,)
+        Of the sums.
+    """
+
+    matrix: Floats
+    log_det: float
+    n: float
+    free: float
+    diagonal: Floats
 
 
 def inverted(matrix: Floats) -> tuple[Floats, float] | None:

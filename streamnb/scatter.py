@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from streamnb.columns import Floats
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
-from streamnb.inverse import Inverse
+from streamnb.inverse import Inverse, Kept
 from streamnb.sections import HINT, Section, Sections, floats, section
 
 NUMBER_MAX = 1e100  # as messages have it: squares and their sums stay finite
@@ -40,35 +40,15 @@ class Sums(NamedTuple):
     ----------
     n : ndarray of float64, shape (d, d)
         Summed weight of the messages that hold both coordinates.
+    free : ndarray of float64, shape (d, d)
+        `n`, less the means that were estimated beyond the first: one for each further class.
     cross : ndarray of float64, shape (d, d)
         ``sum (x_i - mean_i)(x_j - mean_j)`` over them, each about the mean of all its own numbers.
-    classes : ndarray of float64, shape (d, d)
-        How many classes have such messages: the means that were estimated on the way.
     """
 
     n: Floats
+    free: Floats
     cross: Floats
-    classes: Floats
-
-
-class Kept(NamedTuple):
-    """The inverse of summed squares without gaps.
-
-    Parameters
-    ----------
-    matrix : ndarray of float64, shape (d, d)
-    log_det : float
-        Of the sums.
-    n : float
-        Their summed weight.
-    diagonal : ndarray of float64, shape (d,)
-        Of the sums.
-    """
-
-    matrix: Floats
-    log_det: float
-    n: float
-    diagonal: Floats
 
 
 class Scatter:
@@ -93,8 +73,8 @@ class Scatter:
         ``sum (x_i - mean[c, i, j]) (x_j - mean[c, j, i])`` over them.
     inverses : list of Inverse
         Of the summed squares: one, or one a class; see `shared`.
-    derived : dict of str to object
-        What was worked out from the sums and holds until they change.
+    derived : dict
+        What event models have worked out from the sums, which holds until they change.
 
     Examples
     --------
@@ -114,7 +94,7 @@ class Scatter:
         self.index: dict[str, int] = {}
         self.n, self.mean, self.squares = (np.zeros((n_classes, 0, 0)) for _ in range(3))
         self.inverses = [Inverse() for _ in range(1 if shared else n_classes)]
-        self.derived: dict[str, object] = {}
+        self.derived: dict[object, object] = {}
 
     def add_class(self) -> None:
         """Append a class without numbers."""
@@ -217,7 +197,8 @@ class Scatter:
         n, mean = self.n[c], self.mean[c]
         off = np.where(n > 0, mean - np.diagonal(mean, axis1=1, axis2=2)[:, :, None], 0.0)
         cross = self.squares[c] + n * off * off.transpose(0, 2, 1)
-        return Sums(n.sum(axis=0), cross.sum(axis=0), (n > 0).sum(axis=0).astype(np.float64))
+        total = n.sum(axis=0)
+        return Sums(total, total - ((n > 0).sum(axis=0) - 1.0), cross.sum(axis=0))
 
     def inverse_of(self, class_index: int | None) -> Kept | None:
         """The inverse that is kept of one class's summed squares or (``None``) of all classes', if it is."""
@@ -227,8 +208,10 @@ class Scatter:
         if inverse.matrix is None:
             return None
         c = slice(None) if class_index is None else slice(class_index, class_index + 1)
+        n = self.n[c, 0, 0]
+        free = float(n.sum() - (np.count_nonzero(n) - 1))
         diagonal = np.diagonal(self.squares[c], axis1=1, axis2=2).sum(axis=0)
-        return Kept(inverse.matrix, inverse.log_det, float(self.n[c, 0, 0].sum()), diagonal)
+        return Kept(inverse.matrix, inverse.log_det, float(n.sum()), free, diagonal)
 
     def digest(self, view: str, classes: Sequence[str]) -> Digest:
         """The digest of all classes' sums, by the names of classes and coordinates; blind to their order."""
@@ -326,7 +309,7 @@ class Scatter:
         if bool((mine != mine[:, :1, :1]).any()):
             return None
         sums = self.sums(group)
-        return sums.cross if sums.n[0, 0] - (sums.classes[0, 0] - 1.0) > len(self.names) else None
+        return sums.cross if sums.free[0, 0] > len(self.names) else None
 
     def _grow(self, new: Sequence[str]) -> None:
         if not new:

@@ -144,18 +144,21 @@ def _moments_of_a() -> Moments:
 
 
 @BOTH
-@pytest.mark.parametrize("n", range(1, 9))
-def test_one_pseudo_observation_until_there_are_enough(model: Multivariate, n: int) -> None:
-    """``(S + diag v) / (n + 1)`` up to n = d messages of a class (shared: d + 1 of both)."""
+@pytest.mark.parametrize("times", [1.0, 2.5])
+@pytest.mark.parametrize("n", range(1, 10))
+def test_one_pseudo_observation_until_there_are_enough(model: Multivariate, times: float, n: int) -> None:
+    """``(S + diag v) / (n + 1)`` up to n = d messages of a class (shared: d + 1 of both), or times that."""
     d = 3
+    model = Multivariate(model.covariance, times)
+    shared = model.covariance == "shared"
     left, right = _normal(0.0, d, n), _normal(4.0, d, n, seed=1)
     rows = [np.array([list(x.values()) for x in side], np.float64) for side in (left, right)]
     v = np.concatenate(rows).var(axis=0)
     squares = [(r - r.mean(axis=0)).T @ (r - r.mean(axis=0)) for r in rows]
     x = np.array([1.0, 2.0, 3.0])
     for c, z in enumerate(model.log_density(_rows(x[None])[0], _scatter(model, left, right), [0, 1])):
-        s, m = (squares[0] + squares[1], 2 * n) if model is SHARED else (squares[c], n)
-        enough = m - 1 > d if model is SHARED else m > d
+        s, m = (squares[0] + squares[1], 2 * n) if shared else (squares[c], n)
+        enough = m - shared > times * d
         sigma = s / m if enough else (s + np.diag(v)) / (m + 1)
         off = x - rows[c].mean(axis=0)
         expected = -0.5 * np.linalg.slogdet(sigma)[1] - 0.5 * off @ np.linalg.solve(sigma, off)
@@ -377,6 +380,42 @@ def test_scoring_changes_nothing(model: Multivariate) -> None:
     assert {key: array.tobytes() for key, array in scatter.freeze("x").items()} == before
 
 
+WILD = st.one_of(
+    st.none(),
+    st.just(math.nan),
+    st.sampled_from([0.0, 0.1, 1.0, -1.0, 1e-100, 1e-160, 5e-324, 1e9, 1e9 + 1e-6, 1e50, 1e100, -1e100]),
+    st.floats(-1e100, 1e100),
+    st.integers(-3, 3).map(float),
+)
+WILD_MESSAGE = st.dictionaries(st.sampled_from("abcd"), WILD)
+
+
+@given(
+    st.lists(st.tuples(WILD_MESSAGE, st.integers(0, 2), st.sampled_from([1.0, 1e9, 1e-9, 0.1])), max_size=40),
+    st.lists(WILD_MESSAGE, min_size=1, max_size=3),
+    st.sampled_from([SHARED, OWN]),
+)
+def test_whatever_was_learned_scores_are_finite(
+    learned: list[tuple[Message, int, float]], queries: list[Message], model: Multivariate
+) -> None:
+    """No exception, no warning, no NaN; and a model that starts again gives the same bits."""
+    scatter = Scatter(3, shared=model.covariance == "shared")
+    for x, c, weight in learned:
+        scatter.add(x, c, weight)
+        assert all(map(math.isfinite, model.log_density(x, scatter, [0, 1, 2])))
+    restored = Scatter(3, shared=scatter.shared)
+    restored.restore(scatter.freeze("x"), 3, "x")
+    for x in queries:
+        z = model.log_density(x, scatter, [2, 0])
+        assert all(map(math.isfinite, z))
+        assert model.log_density(x, restored, [2, 0]) == z
+        parts = model.parts(x, scatter, [2, 0])
+        assert not parts or [math.fsum(p[i] for p in parts.values()) for i in (0, 1)] == pytest.approx(
+            z, rel=1e-9, abs=1e-9
+        )
+    assert all(map(math.isfinite, model.sample(scatter, 1, Random(0)).values()))
+
+
 # ---- the line, the parts, the story
 
 
@@ -457,3 +496,10 @@ def test_parameters_are_counted() -> None:
     """Means, and one symmetric matrix or one a class."""
     assert SHARED.n_parameters(4, 3) == 12 + 10
     assert OWN.n_parameters(4, 3) == 12 + 30
+
+
+@pytest.mark.parametrize("value", [0.0, 0.99, -1.0, math.nan, math.inf])
+def test_T8_settings_have_limits(value: float) -> None:
+    """At construction: fewer messages than coordinates make no covariance."""
+    with pytest.raises(ValueError, match="at least 1 and finite"):
+        Multivariate("shared", value)

@@ -1,5 +1,7 @@
 """Against scikit-learn's discriminant analyses: the same decisions in one pass over Iris and wine."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -61,3 +63,25 @@ def test_iris_is_told_apart_but_for_three_flowers(model: Multivariate) -> None:
     messages = [{f"f{i}": v for i, v in enumerate(row)} for row in numbers.tolist()]
     best = _densities(model, (messages, numbers, labels)).argmax(axis=1)
     assert int((best != labels).sum()) == 3
+
+
+def test_a_covariance_needs_more_messages_than_coordinates() -> None:
+    """Iris, each flower scored before it is learned: log loss, clipped at 1e-15, of 1 and 5 a coordinate."""
+    numbers, labels = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(labels)).tolist()
+    losses = []
+    for times in (1.0, 5.0):
+        model, scatter, n = Multivariate("class", times), Scatter(3, shared=False), np.zeros(3)
+        loss, scored = 0.0, 0
+        for i in order:
+            x, c = {f"f{j}": v for j, v in enumerate(numbers[i].tolist())}, int(labels[i])
+            if n[c]:
+                active = np.flatnonzero(n)
+                u = np.array(model.log_density(x, scatter, active.tolist())) + np.log(n[active])
+                lost = np.logaddexp.reduce(u) - u[active.tolist().index(c)]
+                loss += min(float(lost), -math.log(1e-15))
+                scored += 1
+            scatter.add(x, c)
+            n[c] += 1
+        losses.append(loss / scored)
+    assert losses == pytest.approx([0.80, 0.16], abs=0.01)

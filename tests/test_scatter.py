@@ -215,13 +215,13 @@ def test_cross_sums_are_about_each_coordinates_own_mean(messages: Messages) -> N
     """One mean a coordinate, so that they are a sum of outer products: never an impossible covariance."""
     scatter = _scatter(messages)
     for c in (0, 1, None):
-        n, cross, _ = scatter.sums(c)
+        n, _, cross = scatter.sums(c)
         assert bool((n == n.T).all())
         assert cross == pytest.approx(cross.T, rel=1e-12, abs=1e-6)
         if len(cross):
             scale = float(np.abs(cross).max())
             assert float(np.linalg.eigvalsh(cross).min()) >= -1e-12 * scale - 1e-9
-    n, cross, _ = scatter.sums(0)
+    cross = scatter.sums(0).cross
     for i, a in enumerate(scatter.names):
         for j, b in enumerate(scatter.names):
             _, mean_a, _, _ = _exact(messages, 0, a, a, 0.0)

@@ -71,12 +71,12 @@ class Multivariate(
     """A normal per class over a block of numbers, its covariance shared or the class's own.
 
     ``Sigma_ij = cross_ij / n_ij`` over the messages that hold both coordinates: with no gaps ``1/m`` times
-    the scatter matrix, as the lectures have it. Until every pair was seen more often than there are
-    coordinates, and wherever the sums make no safe covariance (a constant, a sum of others), it is steadied
-    by one pseudo-observation of the pooled variance v of each coordinate, about the mean of all classes:
+    the scatter matrix, as the lectures have it. Until every pair was seen more than d times, and wherever
+    the sums make no safe covariance (a constant, a sum of others), it is steadied by one pseudo-observation
+    of the pooled variance v of each coordinate, about the mean of all classes:
     ``Sigma_ij = (cross_ij + [i = j] v_i) / sqrt((n_ii + 1) (n_jj + 1))``, positive definite whatever the
-    gaps. (There a covariance seen in few of its messages counts for less.) Shared, every class but one
-    counts as a coordinate more: so many means were estimated.
+    gaps. (There a covariance seen in few of its messages counts for less.) Shared, each class but one takes
+    a message away: so many means more were estimated.
 
     A missing coordinate is marginalised: its rows are left out of mean and covariance. A class that never
     held a coordinate has the pooled mean there, and the pooled variance.
@@ -84,6 +84,15 @@ class Multivariate(
     Parameters
     ----------
     covariance : {"shared", "class"}
+    messages_per_coordinate : float
+        How many times d that is: the pseudo-observation stays until n > `messages_per_coordinate` d. At 1
+        there are just enough messages for a covariance, and it is not a good one: Iris, each flower scored
+        before it is learned, has a log loss of 0.80 with 1 and of 0.16 with 5 (a covariance a class).
+
+    Raises
+    ------
+    ValueError
+        `messages_per_coordinate` is below 1, infinite or not a number.
 
     References
     ----------
@@ -100,6 +109,13 @@ class Multivariate(
     """
 
     covariance: Literal["shared", "class"] = "shared"
+    messages_per_coordinate: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Validate `messages_per_coordinate`."""
+        if not 1.0 <= self.messages_per_coordinate < math.inf:
+            found = self.messages_per_coordinate
+            raise ValueError(f"`messages_per_coordinate` must be at least 1 and finite, not {found!r}")
 
     def log_density(
         self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int]
@@ -223,7 +239,7 @@ class Multivariate(
 
     def _block(self, scatter: Scatter, active: Sequence[int]) -> _Block:
         """Each active class's normal over all coordinates that vary, worked out once between learnings."""
-        key = f"{self.covariance} {list(active)}"
+        key = (self, tuple(active))
         found = scatter.derived.get(key)
         if isinstance(found, _Block):
             return found
@@ -240,8 +256,8 @@ class Multivariate(
         """From the inverse that the sums keep, where they keep one; otherwise a new one is made."""
         group = self._group(c)
         kept = scatter.inverse_of(group)
-        if kept is not None and len(live) == len(scatter.names):
-            precision, log_det, n, diagonal = kept
+        if kept is not None and len(live) == len(scatter.names) and self._enough(kept.free, live):
+            precision, log_det, n, _, diagonal = kept
             return Normal(mean, np.sqrt(diagonal / n), precision, n, log_det - len(live) * math.log(n))
         made = self._covariance(scatter, group, live)
         return Normal(mean, np.sqrt(made.sigma.diagonal()), made.precision, 1.0, made.log_det)
@@ -253,14 +269,14 @@ class Multivariate(
 
     def _covariance(self, scatter: Scatter, group: int | None, live: Where) -> _Covariance:
         """A covariance and its inverse from the sums; see the class for how it is steadied."""
-        key = f"covariance {group}"
+        key = (self, group)
         found = scatter.derived.get(key)
         if isinstance(found, _Covariance):
             return found
         sums = scatter.sums(group)
-        n, cross, classes = (matrix[np.ix_(live, live)] for matrix in sums)
+        n, free, cross = (matrix[np.ix_(live, live)] for matrix in sums)
         made = None
-        if float((n - (classes - 1.0)).min()) > len(live):
+        if self._enough(float(free.min()), live):
             made = _try(cross / n)
         if made is None:
             root = np.sqrt(n.diagonal() + 1.0)
@@ -268,6 +284,10 @@ class Multivariate(
             made = _inverted(steadied / root / root[:, None])
         scatter.derived[key] = made
         return made
+
+    def _enough(self, messages: float, live: Where) -> bool:
+        """Whether a covariance can do without its pseudo-observation."""
+        return messages > self.messages_per_coordinate * len(live)
 
     def _group(self, c: int) -> int | None:
         """The class whose sums make the covariance; ``None`` for all."""
