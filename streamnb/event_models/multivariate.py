@@ -81,6 +81,9 @@ class Multivariate(
     A missing coordinate is marginalised: its rows are left out of mean and covariance. A class that never
     held a coordinate has the pooled mean there, and the pooled variance.
 
+    Scoring and learning cost O(d^2) a message while no number is missing, by the inverse that the sums keep;
+    where one is, or a pseudo-observation stays, scoring makes an inverse: O(d^3).
+
     Parameters
     ----------
     covariance : {"shared", "class"}
@@ -227,15 +230,13 @@ class Multivariate(
             return names, v, block.normals
         if not at:
             return names, v, []
-        marginals = {
-            group: self._marginal(scatter, group, block.live, at) for group in map(self._group, active)
+        here = np.ix_(at, at)
+        shapes = {
+            group: _inverted(self._covariance(scatter, group, block.live).sigma[here]).shape()
+            for group in map(self._group, active)
         }
-        normals = []
-        for c, normal in zip(active, block.normals, strict=True):
-            part = marginals[self._group(c)]
-            spread = np.sqrt(part.sigma.diagonal())
-            normals.append(Normal(normal.mean[at], spread, part.precision, 1.0, part.log_det))
-        return names, v, normals
+        means = [normal.mean[at] for normal in block.normals]
+        return names, v, [Normal(m, *shapes[self._group(c)]) for c, m in zip(active, means, strict=True)]
 
     def _block(self, scatter: Scatter, active: Sequence[int]) -> _Block:
         """Each active class's normal over all coordinates that vary, worked out once between learnings."""
@@ -248,24 +249,19 @@ class Multivariate(
         n, mean = scatter.means()
         means = np.where(n > 0, mean, common)[:, live]
         names = [scatter.names[i] for i in live]
-        normals = [self._normal(scatter, c, means[c], live) for c in active] if names else []
+        groups = {self._group(c) for c in active} if names else set()
+        shapes = {group: self._shape(scatter, group, live) for group in groups}
+        normals = [Normal(means[c], *shapes[self._group(c)]) for c in active] if names else []
         block = scatter.derived[key] = _Block(names, live, normals)
         return block
 
-    def _normal(self, scatter: Scatter, c: int, mean: Floats, live: Where) -> Normal:
+    def _shape(self, scatter: Scatter, group: int | None, live: Where) -> _Shape:
         """From the inverse that the sums keep, where they keep one; otherwise a new one is made."""
-        group = self._group(c)
         kept = scatter.inverse_of(group)
         if kept is not None and len(live) == len(scatter.names) and self._enough(kept.free, live):
-            precision, log_det, n, _, diagonal = kept
-            return Normal(mean, np.sqrt(diagonal / n), precision, n, log_det - len(live) * math.log(n))
-        made = self._covariance(scatter, group, live)
-        return Normal(mean, np.sqrt(made.sigma.diagonal()), made.precision, 1.0, made.log_det)
-
-    def _marginal(self, scatter: Scatter, group: int | None, live: Where, at: Sequence[int]) -> _Covariance:
-        """The covariance of some of the coordinates that vary, and its inverse."""
-        sigma = self._covariance(scatter, group, live).sigma
-        return _inverted(sigma[np.ix_(at, at)])
+            log_det = kept.log_det - len(live) * math.log(kept.n)
+            return np.sqrt(kept.diagonal / kept.n), kept.matrix, kept.n, log_det
+        return self._covariance(scatter, group, live).shape()
 
     def _covariance(self, scatter: Scatter, group: int | None, live: Where) -> _Covariance:
         """A covariance and its inverse from the sums; see the class for how it is steadied."""
@@ -295,6 +291,7 @@ class Multivariate(
 
 
 Where = NDArray[np.intp]
+_Shape = tuple[Floats, Floats, float, float]
 
 
 class _Block(NamedTuple):
@@ -311,6 +308,10 @@ class _Covariance(NamedTuple):
     sigma: Floats
     precision: Floats
     log_det: float
+
+    def shape(self) -> _Shape:
+        """What a `Normal` has beside its mean."""
+        return np.sqrt(self.sigma.diagonal()), self.precision, 1.0, self.log_det
 
 
 def _try(sigma: Floats) -> _Covariance | None:
