@@ -133,7 +133,8 @@ def test_a_missing_value_drops_out_of_learning_and_scoring(view: View, missing: 
         "numbers": {"a": 1.0, "b": 2},
     }[view.name]
     model, other = NaiveBayes([view]), NaiveBayes([view])
-    for learner, gap in ((model, {"a": missing}), (other, {})):
+    gaps: list[tuple[NaiveBayes, dict[str, object]]] = [(model, {"a": missing}), (other, {})]
+    for learner, gap in gaps:
         learner.learn_one(good, "one")
         learner.learn_one({**good, "a": good["b"]}, "two")
         learner.learn_one(gap, "one")
