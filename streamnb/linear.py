@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+from streamnb.bin_counts import BinCounts
 from streamnb.blocks import Flags
 from streamnb.columns import Label
-from streamnb.event_models import Bernoulli
+from streamnb.event_models import Bernoulli, Binned, Multivariate
 from streamnb.fields import FieldTotals
 from streamnb.moments import Moments, NumberBlock
 from streamnb.occurrences import Occurrences
+from streamnb.scatter import Scatter
 from streamnb.scorer import Scorer
 from streamnb.smoothing import FallbackPrior
 from streamnb.view import View
@@ -36,8 +38,13 @@ def linear_weights(model: Scorer, classes: tuple[Label, Label] | None) -> tuple[
             block = {"": model.moments[view.name]}
         elif view.keeps == "block":
             statistic = model.blocks[view.name]
+            if isinstance(view.event_model, Multivariate) and isinstance(statistic, Scatter):
+                line = view.event_model.theta(statistic, active[a], active[b])
+                intercept += line.intercept
+                weights |= {(view.name, key): w for key, w in line.weights.items()}
+                continue
             if view.is_own or not isinstance(statistic, NumberBlock):
-                raise ValueError(f"view `{view.name}`: an event model of one's own need not be straight")
+                raise ValueError(f"view `{view.name}`: its event model has no straight boundary")
             block = statistic.numbers
         else:
             intercept += _of_counts(model, view, active, (a, b), weights)
@@ -93,6 +100,17 @@ def n_parameters(model: Scorer, *, naive: bool) -> int:
             raise ValueError(f"view `{view.name}`: only its own event model could say")
         if view.keeps == "counts":
             total += n_classes * _per_class(model, view, naive=naive)
+            continue
+        if isinstance(view.event_model, Multivariate):
+            scatter = model.blocks[view.name]
+            assert isinstance(scatter, Scatter)
+            total += view.event_model.n_parameters(len(scatter.names), n_classes)
+            continue
+        if isinstance(view.event_model, Binned):
+            ranges = model.blocks[view.name]
+            assert isinstance(ranges, BinCounts)
+            sizes = [len(counts) for counts in ranges.counts.values()]
+            total += n_classes * (sum(k - 1 for k in sizes) if naive else math.prod(sizes) - 1)
             continue
         names = 1
         if view.keeps == "block":

@@ -191,6 +191,9 @@ class NumberBlock:
             self.numbers[key].remove(x, class_index, weight)
             self._forget(key)
 
+    def check_mergeable(self, other: NumberBlock) -> None:
+        """Any two add up."""
+
     def merge(self, other: NumberBlock, classes: Sequence[int]) -> None:
         """Add another's numbers; ``classes[j]`` is this one's index of the other's class j."""
         for key, moments in other.numbers.items():
@@ -218,15 +221,22 @@ class NumberBlock:
             digest.add_digest(moments.digest(name(view, key).hex(), classes))
         return digest
 
-    def freeze(self) -> dict[str, Section]:
-        """``names``, a JSON list as uint8 (B,); ``moments``, float64 (3 K, C): n, mean, squares of each."""
+    def freeze(self, prefix: str) -> dict[str, Section]:
+        """The moments as arrays that no later learning changes.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Each name begins with `prefix`. ``_names`` uint8 (B,), a JSON list; ``_moments`` float64 (3 K, C):
+            n, mean and squares of each of the K names.
+        """
         arrays = [moments.freeze() for moments in self.numbers.values()]
         return {
-            "names": np.frombuffer(orjson.dumps(list(self.numbers)), np.uint8),
-            "moments": np.concatenate(arrays) if arrays else np.empty((0, self._n_classes)),
+            f"{prefix}_names": np.frombuffer(orjson.dumps(list(self.numbers)), np.uint8),
+            f"{prefix}_moments": np.concatenate(arrays) if arrays else np.empty((0, self._n_classes)),
         }
 
-    def restore(self, sections: Sections, n_classes: int) -> None:
+    def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
         """Take the place of what `freeze` gave, checked.
 
         Raises
@@ -235,12 +245,12 @@ class NumberBlock:
             The arrays are not named moments of that many classes; nothing was changed.
         """
         try:
-            names = orjson.loads(section(sections, "names", np.uint8).tobytes())
+            names = orjson.loads(section(sections, f"{prefix}_names", np.uint8).tobytes())
         except orjson.JSONDecodeError as error:
             raise SnapshotError("The names of a block of numbers are not JSON.", HINT) from error
         if not isinstance(names, list) or len({key for key in names if isinstance(key, str)}) != len(names):
             raise SnapshotError("The names of a block of numbers are not names, or stand twice.", HINT)
-        array = floats(sections, "moments", (3 * len(names), n_classes))
+        array = floats(sections, f"{prefix}_moments", (3 * len(names), n_classes))
         if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
             raise SnapshotError("The moments hold a weight or a sum of squares below 0.", HINT)
         self._n_classes = n_classes

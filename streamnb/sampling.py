@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from random import Random
 
 import numpy as np
 import orjson
 
 from streamnb.blocks import Flags, field_of, value_of
 from streamnb.columns import Label
-from streamnb.event_models import Bernoulli, Generative
+from streamnb.event_models import Bernoulli, Generative, Multivariate
 from streamnb.moments import Moments, NumberBlock
+from streamnb.scatter import Scatter
 from streamnb.scorer import Scorer
 from streamnb.tokens import Category, CharacterGrams, Edges, Number, Terms, WordPairs, Words
 from streamnb.view import View
@@ -116,6 +118,9 @@ class _Urn:
         statistic = self.model.blocks[self.view.name]
         if isinstance(self.view.event_model, Generative):
             return dict(self.view.event_model.draw(statistic, self.active[c], random))
+        if isinstance(self.view.event_model, Multivariate) and isinstance(statistic, Scatter):
+            normal = Random(int(random.integers(2**63)))  # noqa: S311 - no secret is drawn
+            return dict(self.view.event_model.sample(statistic, self.active[c], normal))
         if self.view.is_own or not isinstance(statistic, NumberBlock):
             raise ValueError(f"view `{self.view.name}`: its event model has no `draw`")
         return {key: self._number(moments, c, random) for key, moments in statistic.numbers.items()}

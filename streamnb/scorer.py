@@ -104,7 +104,7 @@ class Scorer(State):
         view = self.views[i]
         event_model = view.event_model
         if view.keeps == "block":
-            return view.own.parts(features, self.blocks[view.name], active)
+            return view.own.parts(features, self.blocks[view.name], active).items()
         counts = self.counts[view.name]
         tally = self.tallies.get(view.name)
         if isinstance(event_model, Bernoulli):

@@ -231,7 +231,7 @@ class State:
         if self.moments:
             sections["moments"] = np.concatenate([moments.freeze() for moments in self.moments.values()])
         for i, block in self._numbered_blocks():
-            sections |= {f"block{i}.{key}": array for key, array in block.freeze().items()}
+            sections |= block.freeze(f"block{i}")
         if self.head is not None:
             sections.update(self.head.freeze())
         values: dict[str, object] = {"classes": list(self.classes), "learned": self.learned}
@@ -280,9 +280,7 @@ class State:
             for i, moments in enumerate(self.moments.values()):
                 moments.restore(array[3 * i : 3 * i + 3])
         for i, block in self._numbered_blocks():
-            prefix = f"block{i}."
-            own = {key.removeprefix(prefix): a for key, a in sections.items() if key.startswith(prefix)}
-            block.restore(own, n_classes)
+            block.restore(sections, n_classes, f"block{i}")
         self.recount()
         if self.head is not None:
             self.head.restore(sections, n_classes)
@@ -337,7 +335,7 @@ class State:
                 "reader": msgspec.to_builtins(view.reader),
                 "weight": view.weight,
             }
-            | ({"statistic": type(view.event_model).__name__} if view.is_own else {})
+            | view.statistic
             for view in self.views
         ]
         return {

@@ -78,6 +78,8 @@ def merge(state: State, other: State) -> None:
         kinds = {type(label) for label in (*state.classes, *other.classes)}
         if len(kinds) > 1:
             raise ValueError("their labels are of two types; nothing was merged")
+        for view, block in state.blocks.items():
+            block.check_mergeable(other.blocks[view])
         mine, others = sum(state.class_counts), sum(other.class_counts)
         classes = [state.class_index(label) for label in other.classes]
         state.counts.merge(cast("CountStore", other.counts), classes)  # either twin takes either

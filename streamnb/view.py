@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 import msgspec
 
 from streamnb.blocks import AnyReader, Categories, Flags, Numbers
-from streamnb.event_models import Bernoulli, Categorical, EventModel, Gaussian, Multinomial, OwnEventModel
+from streamnb.event_models import (
+    Bernoulli,
+    Binned,
+    Categorical,
+    EventModel,
+    Gaussian,
+    Multinomial,
+    Multivariate,
+    OwnEventModel,
+)
 from streamnb.smoothing import Laplace
 from streamnb.tokens import Category, Number, Terms, TextReader, WordPairs, Words
 
@@ -24,7 +33,8 @@ else:  # what a settings file may name; one's own event model is an object, and 
 _READERS_OF_TEXT = TextReader.__args__
 _READERS_OF_TERMS = (*_READERS_OF_TEXT, Terms)
 _SUITS: tuple[tuple[tuple[type, ...], tuple[type, ...], str], ...] = (
-    ((Number, Numbers), (Gaussian,), "a number goes with a gaussian"),
+    ((Number,), (Gaussian,), "a number goes with a gaussian"),
+    ((Numbers,), (Gaussian, Multivariate, Binned), "numbers go with a gaussian, multivariate or binned"),
     ((Categories,), (Categorical,), "categories go with a categorical"),
     ((Flags,), (Bernoulli,), "flags go with a bernoulli"),
     (_READERS_OF_TERMS, (Multinomial, Bernoulli), "words go with a multinomial or a bernoulli"),
@@ -100,6 +110,16 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The event model of a view with statistics of its own."""
         assert not isinstance(self.event_model, Multinomial | Bernoulli | Categorical | None)
         return self.event_model
+
+    @property
+    def statistic(self) -> dict[str, object]:
+        """What a block's statistics depend on beside their reader, as a snapshot names it."""
+        if isinstance(self.event_model, Multivariate):
+            return {"covariance": self.event_model.covariance}
+        if isinstance(self.event_model, Binned):
+            edges, bins, warm_up = self.event_model.edges, self.event_model.bins, self.event_model.warm_up
+            return {"edges": list(edges)} if edges else {"bins": bins, "warm_up": warm_up}
+        return {"statistic": type(self.event_model).__name__} if self.is_own else {}
 
     @property
     def weight(self) -> str:

@@ -127,11 +127,12 @@ def test_fields_may_change_their_type_and_come_and_go() -> None:
 @pytest.mark.parametrize("view", EVERY_FIELD[1:], ids=lambda view: view.name)
 def test_a_missing_value_drops_out_of_learning_and_scoring(view: View, missing: object) -> None:
     """As if its name were absent."""
-    good: dict[str, Any] = {
+    values: dict[str, dict[str, Any]] = {
         "categories": {"a": "x", "b": "y"},
         "flags": {"a": True, "b": False},
         "numbers": {"a": 1.0, "b": 2},
-    }[view.name]
+    }
+    good = values[view.name]
     model, other = NaiveBayes([view]), NaiveBayes([view])
     gaps: list[tuple[NaiveBayes, dict[str, object]]] = [(model, {"a": missing}), (other, {})]
     for learner, gap in gaps:

@@ -16,6 +16,7 @@ from streamnb.classifiers import (
     CategoricalNB,
     ComplementNB,
     Estimator,
+    GaussianDiscriminant,
     GaussianNB,
     MultinomialNB,
 )
@@ -33,7 +34,14 @@ KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         list,
     ),
 }
-MODELS = [MultinomialNB(), ComplementNB(), BernoulliNB(), CategoricalNB(), GaussianNB()]
+MODELS = [
+    MultinomialNB(),
+    ComplementNB(),
+    BernoulliNB(),
+    CategoricalNB(),
+    GaussianNB(),
+    GaussianDiscriminant(),
+]
 EACH_KIND = pytest.mark.parametrize("kind", KINDS)
 EACH_MODEL = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 

@@ -6,9 +6,15 @@ from fractions import Fraction
 import pytest
 from sklearn.datasets import load_iris
 
-from streamnb.blocks import Categories, Flags
-from streamnb.classifiers import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
-from streamnb.event_models import Bernoulli, Gaussian
+from streamnb.blocks import Categories, Flags, Numbers
+from streamnb.classifiers import (
+    BernoulliNB,
+    CategoricalNB,
+    GaussianDiscriminant,
+    GaussianNB,
+    MultinomialNB,
+)
+from streamnb.event_models import Bernoulli, Binned, Gaussian
 from streamnb.moments import Moments
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.smoothing import Beta, NoSmoothing
@@ -265,3 +271,93 @@ def test_a_spike_is_defined() -> None:
     assert model.predict_one({"x": 5.0}) == "spike"
     assert model.predict_one({"x": 5.1}) == "wide"
     assert NoSmoothing().pseudo_count(0.0, 0.0, 0) == 0.0
+
+
+AREAS = (400.0, 800.0, 1200.0, 1600.0)
+HOUSES = [
+    (350.0, "sold"),
+    (890.0, "sold"),
+    (1000.0, "sold"),
+    (1100.0, "kept"),
+    (2000.0, "kept"),
+    (1700.0, "kept"),
+]
+
+
+def test_a_house_of_890_square_feet_is_in_the_third_range() -> None:
+    """<400, 400-800, 800-1200, 1200-1600, >1600; the ranges are values of one field."""
+    model = NaiveBayes([View("area", Numbers(), Binned(edges=AREAS))])
+    ranges = CategoricalNB()
+    for area, label in HOUSES:
+        model.learn_one({"area": area}, label)
+        ranges.learn_one({"area": sum(area >= edge for edge in AREAS) + 1}, label)
+    explanation = model.explain_one({"area": 890.0}, ("sold", "kept"))
+    assert explanation is not None
+    assert [part.token for part in explanation.tokens] == ["area 800-1200"]
+    # two of three sold, one of three kept, five ranges (of which the categories have met three)
+    assert explanation.total == pytest.approx(
+        math.log((2 + 1) / (3 + 5)) - math.log((1 + 1) / (3 + 5)), rel=1e-12
+    )
+    assert ranges.p_feature_given_class("area", 3, "sold") == (2 + 1) / (3 + 3)
+
+
+def test_ranges_may_be_learned_from_the_first_numbers() -> None:
+    """They settle on quantiles, what waited is counted once, and then they stay."""
+    model = NaiveBayes([View("area", Numbers(), Binned(bins=2, warm_up=6))])
+    for area, label in HOUSES[:5]:
+        model.learn_one({"area": area}, label)
+        assert model.predict_proba_one({"area": 350.0}) == model.predict_proba_one({})
+    model.learn_one({"area": HOUSES[5][0]}, HOUSES[5][1])
+    assert model.predict_one({"area": 350.0}) == "sold"
+    assert model.predict_one({"area": 5000.0}) == "kept"
+    restored = NaiveBayes([View("area", Numbers(), Binned(bins=2, warm_up=6))])
+    restored.restore(*model.freeze())
+    assert restored.digest() == model.digest()
+
+
+def test_ranges_beat_a_normal_where_numbers_are_not_normal() -> None:
+    """One class at both ends, the other in the middle with outliers: only the ranges see it."""
+    numbers, ranges = GaussianNB(), NaiveBayes([View("n", Numbers(), Binned(edges=(-8.0, -2.0, 2.0, 8.0)))])
+    for i in range(300):
+        x, y = (
+            ((-1) ** i * 5.0, "ends")
+            if i % 3
+            else ((i % 7 - 3) / 3 + (60.0 if i % 30 == 0 else 0.0), "middle")
+        )
+        numbers.learn_one({"x": x}, y)
+        ranges.learn_one({"x": x}, y)
+    assert ranges.predict_one({"x": 0.0}) == "middle"
+    assert ranges.predict_one({"x": 5.0}) == "ends"
+    assert numbers.predict_one({"x": 0.0}) != "middle"
+
+
+def test_the_discriminant_is_logistic_regressions_form() -> None:
+    """``1 / (1 + exp(-theta.x))`` with one covariance; and a coordinate that is missing is marginalised."""
+    rows, kinds = _iris()
+    model = GaussianDiscriminant()
+    for x, y in zip(rows, kinds, strict=True):
+        if y != "setosa":
+            model.learn_one(x, y)
+    intercept, weights = model.linear_weights(("virginica", "versicolor"))
+    for x in rows[50::7]:
+        theta_x = intercept + math.fsum(weights[name] * value for name, value in x.items())
+        assert model.predict_proba_one(x)["virginica"] == pytest.approx(
+            1 / (1 + math.exp(-theta_x)), rel=1e-9
+        )
+    alone, one = GaussianDiscriminant(), "petal length (cm)"
+    for x, y in zip(rows, kinds, strict=True):
+        if y != "setosa":
+            alone.learn_one({one: x[one]}, y)
+    for x in rows[50::7]:
+        assert model.predict_proba_one({one: x[one]}) == pytest.approx(
+            alone.predict_proba_one({one: x[one]}), rel=1e-9
+        )
+
+
+@pytest.mark.parametrize(("covariance", "errors"), [("shared", 3), ("class", 3)])
+def test_iris_with_covariances(covariance: str, errors: int) -> None:
+    """Errors on the flowers it learned, as linear and quadratic discriminant analysis have them."""
+    rows, kinds = _iris()
+    model = GaussianDiscriminant(covariance)  # type: ignore[arg-type]
+    model.learn_many(rows, kinds)
+    assert sum(model.predict_one(x) != y for x, y in zip(rows, kinds, strict=True)) == errors

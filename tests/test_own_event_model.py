@@ -6,7 +6,7 @@ its count and its mean are all the statistics there are: `NumberBlock` serves, a
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -50,13 +50,15 @@ class Poisson(msgspec.Struct, frozen=True):
 
     def parts(
         self, features: Mapping[str, float], statistic: NumberBlock, active: Sequence[int]
-    ) -> Iterator[tuple[str, list[float]]]:
+    ) -> dict[str, list[float]]:
         """``x log lambda_c - lambda_c``; x! is the same for every class."""
+        parts = {}
         for key, x in features.items():
             if key in statistic.numbers:
                 rates = [self.rate(statistic, key, c) for c in active]
                 if min(rates) > 0:
-                    yield key, [x * math.log(rate) - rate for rate in rates]
+                    parts[key] = [x * math.log(rate) - rate for rate in rates]
+        return parts
 
     def draw(self, statistic: NumberBlock, class_index: int, random: np.random.Generator) -> dict[str, float]:
         """One message's counts."""

@@ -11,6 +11,7 @@ from streamnb.classifiers import (
     CategoricalNB,
     ComplementNB,
     Estimator,
+    GaussianDiscriminant,
     GaussianNB,
     MultinomialNB,
 )
@@ -25,6 +26,8 @@ ESTIMATORS: list[Estimator] = [
     CategoricalNB(),
     GaussianNB(),
     GaussianNB(variance="shared", robust=0.001),
+    GaussianDiscriminant(),
+    GaussianDiscriminant(covariance="class"),
 ]
 CHECKS = [
     pytest.param(model, check, id=f"{type(model).__name__}-{m}-{i}-{getattr(check, '__name__', 'check')}")

@@ -21,6 +21,7 @@ from streamnb.classifiers import (
     CategoricalNB,
     ComplementNB,
     Estimator,
+    GaussianDiscriminant,
     GaussianNB,
     MultinomialNB,
 )
@@ -30,7 +31,7 @@ from streamnb.smoothing import Beta, LearnedPrior
 Datasets: Any = datasets
 Peers: Any = naive_bayes
 WORDS: list[Callable[[], Estimator]] = [MultinomialNB, ComplementNB, BernoulliNB]
-EVERY: list[Callable[[], Estimator]] = [*WORDS, CategoricalNB, GaussianNB]
+EVERY: list[Callable[[], Estimator]] = [*WORDS, CategoricalNB, GaussianNB, GaussianDiscriminant]
 OF_WORDS = pytest.mark.parametrize("make", WORDS)
 OF_ALL = pytest.mark.parametrize("make", EVERY)
 
@@ -240,19 +241,16 @@ def test_T13_names_are_exact() -> None:
 def test_T17_certainty_has_log_odds(make: Callable[[], Estimator]) -> None:
     """Where p is 1 or 0 its logarithm and its odds are finite, and keep ranking."""
     model = make()
-    for i in range(400 if make is not GaussianNB else 40):
+    kind = type(model).__name__.replace("Discriminant", "NB")
+    for i in range(40 if kind == "GaussianNB" else 400):
         y = "ab"[i % 2]
-        of_class = {f"{y}{k}": 1 for k in range(200)}
-        numbers = {f"n{k}": 100.0 * (i % 2) + (i % 3) for k in range(200)}
-        categories = {f"c{k}": y for k in range(200)}
-        model.learn_one({GaussianNB: numbers, CategoricalNB: categories}.get(make, of_class), y)  # type: ignore[call-overload]
-    x = {
-        GaussianNB: {f"n{k}": 300 for k in range(200)},
-        CategoricalNB: {f"c{k}": "a" for k in range(200)},
-    }.get(
-        make,  # type: ignore[call-overload]
-        {f"a{k}": 1 for k in range(200)},
-    )
+        of_class: dict[str, Any] = {f"{y}{k}": 1 for k in range(200)}
+        numbers: dict[str, Any] = {f"n{k}": 100.0 * (i % 2) + (i % 3) + (i * k) % 7 for k in range(200)}
+        categories: dict[str, Any] = {f"c{k}": y for k in range(200)}
+        model.learn_one({"GaussianNB": numbers, "CategoricalNB": categories}.get(kind, of_class), y)
+    far: dict[str, Any] = {f"n{k}": 300 for k in range(200)}
+    said: dict[str, Any] = {f"c{k}": "a" for k in range(200)}
+    x: dict[str, Any] = {"GaussianNB": far, "CategoricalNB": said}.get(kind, {f"a{k}": 1 for k in range(200)})
     p, log_p, odds = model.predict_proba_one(x), model.predict_log_proba_one(x), model.log_odds_one(x)
     assert all(map(math.isfinite, [*log_p.values(), *odds.values()]))
     top = max(p, key=lambda label: p[label])

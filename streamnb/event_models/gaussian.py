@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -77,12 +77,13 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
 
     def parts(
         self, features: Mapping[str, float], statistic: NumberBlock, active: Sequence[int]
-    ) -> Iterator[tuple[str, list[float]]]:
+    ) -> dict[str, list[float]]:
         """What each number of a block adds; one that nothing was learned of says nothing."""
-        for key, x in features.items():
-            moments = statistic.numbers.get(key)
-            if moments is not None:
-                yield key, self.log_density(x, moments, active)
+        return {
+            key: self.log_density(x, statistic.numbers[key], active)
+            for key, x in features.items()
+            if key in statistic.numbers
+        }
 
     def log_density(self, x: float, moments: Moments, active: Sequence[int]) -> list[float]:
         """``-ln(var)/2 - (x - mean)^2 / (2 var)`` for each active class.

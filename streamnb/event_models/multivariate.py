@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from streamnb.columns import Floats
 from streamnb.inverse import VARIANCE_MIN, inverted
 from streamnb.scatter import Scatter, present
+from streamnb.scatter_block import ScatterBlock
 
 SPREADS_MAX = 1e100  # further out all is equally impossible, and squares would overflow
 
@@ -120,6 +121,10 @@ class Multivariate(
             found = self.messages_per_coordinate
             raise ValueError(f"`messages_per_coordinate` must be at least 1 and finite, not {found!r}")
 
+    def statistic(self) -> ScatterBlock:
+        """Scatter that keeps the inverse this covariance needs."""
+        return ScatterBlock(shared=self.covariance == "shared")
+
     def log_density(
         self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int]
     ) -> list[float]:
@@ -137,7 +142,7 @@ class Multivariate(
         return [normal.log_density(v) for normal in normals] if len(v) else [0.0] * len(active)
 
     def parts(
-        self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int]
+        self, features: Mapping[str, float | None], statistic: Scatter, active: Sequence[int]
     ) -> dict[str, list[float]]:
         """What each coordinate adds to `log_density`, per active class.
 
@@ -145,7 +150,7 @@ class Multivariate(
         d)_j / 2`` with d the deviations; of the determinant the log of its own variance, and an even share
         of what the correlations take from the volume. Without correlations it is the Gaussian of `gaussian`.
         """
-        names, v, normals = self._seen(x, scatter, active)
+        names, v, normals = self._seen(features, statistic, active)
         parts: dict[str, list[float]] = {name: [] for name in names}
         for normal in normals if names else ():
             off = normal.deviation(v)
@@ -170,6 +175,8 @@ class Multivariate(
         if self.covariance != "shared":
             raise ValueError("a covariance per class makes a curved boundary: it has no linear weights")
         block = self._block(scatter, active)
+        if not block.names:  # nothing varies, and nothing is said
+            return [Line(0.0, {}) for _ in active]
         centre = scatter.pooled()[1][block.live]
         lines = []
         for normal in block.normals:

@@ -6,7 +6,7 @@ worked from the formula to the engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -34,6 +34,9 @@ class Statistic(Protocol):
     def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Take a message's features back; `check_removable` let it pass."""
 
+    def check_mergeable(self, other: Self) -> None:
+        """Raise ``ValueError`` if another's sums are not of the same kind."""
+
     def merge(self, other: Self, classes: Sequence[int]) -> None:
         """Add another's; ``classes[j]`` is this one's index of the other's class j."""
 
@@ -46,10 +49,13 @@ class Statistic(Protocol):
     def digest(self, view: str, classes: Sequence[str]) -> Digest:
         """The digest of all there is, by the classes' names."""
 
-    def freeze(self) -> dict[str, Section]:
-        """The statistics as arrays that no later learning changes, under names of at most 16 letters."""
+    def freeze(self, prefix: str) -> dict[str, Section]:
+        """The statistics as arrays that no later learning changes.
 
-    def restore(self, sections: Sections, n_classes: int) -> None:
+        Their names begin with `prefix` and an underscore, and have at most 16 letters more.
+        """
+
+    def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
         """Take the place of what `freeze` gave.
 
         Raises
@@ -73,7 +79,7 @@ class OwnEventModel(Protocol[S]):
 
     def parts(
         self, features: Mapping[str, float], statistic: S, active: Sequence[int]
-    ) -> Iterable[tuple[str, Sequence[float]]]:
+    ) -> Mapping[str, Sequence[float]]:
         """What each feature adds to the log likelihood of each active class.
 
         Parameters
@@ -86,7 +92,7 @@ class OwnEventModel(Protocol[S]):
 
         Returns
         -------
-        iterable of (str, sequence of S floats)
+        mapping of str to sequence of S floats
             Natural logarithms, up to a constant that is the same for every class. What a class has never
             seen must not be NaN: let the pooled distribution stand in, or say 0.
         """
