@@ -55,7 +55,7 @@ LAYERS = (
     ("history",),
     ("config",),
     ("assembly",),
-    ("checks", "demo", "produce"),
+    ("checks", "demo", "produce", "generate"),
     ("cli",),
     ("__main__",),
 )
