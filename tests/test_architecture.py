@@ -40,7 +40,7 @@ LAYERS = (
     ("naive_bayes", "protocols"),
     ("classifiers.frames", "dead_letters", "recovery", "snapshots", "evaluation"),
     ("classifiers.estimator",),
-    ("classifiers.words", "classifiers.fields"),
+    ("classifiers.words", "classifiers.fields", "classifiers.mixed"),
     ("classifiers",),
     ("engine",),
     ("transports",),
@@ -98,6 +98,7 @@ MATHEMATICS = {
     "classifiers.estimator",
     "classifiers.words",
     "classifiers.fields",
+    "classifiers.mixed",
 }
 STREAM = {
     "record",

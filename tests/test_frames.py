@@ -18,6 +18,7 @@ from streamnb.classifiers import (
     Estimator,
     GaussianDiscriminant,
     GaussianNB,
+    MixedNB,
     MultinomialNB,
 )
 
@@ -41,6 +42,7 @@ MODELS = [
     CategoricalNB(),
     GaussianNB(),
     GaussianDiscriminant(),
+    MixedNB(),
 ]
 EACH_KIND = pytest.mark.parametrize("kind", KINDS)
 EACH_MODEL = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

@@ -13,6 +13,7 @@ from streamnb.classifiers import (
     Estimator,
     GaussianDiscriminant,
     GaussianNB,
+    MixedNB,
     MultinomialNB,
 )
 from streamnb.mailbox import mailbox
@@ -28,6 +29,7 @@ ESTIMATORS: list[Estimator] = [
     GaussianNB(variance="shared", robust=0.001),
     GaussianDiscriminant(),
     GaussianDiscriminant(covariance="class"),
+    MixedNB(),
 ]
 CHECKS = [
     pytest.param(model, check, id=f"{type(model).__name__}-{m}-{i}-{getattr(check, '__name__', 'check')}")

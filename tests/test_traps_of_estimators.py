@@ -23,6 +23,7 @@ from streamnb.classifiers import (
     Estimator,
     GaussianDiscriminant,
     GaussianNB,
+    MixedNB,
     MultinomialNB,
 )
 from streamnb.naive_bayes import NaiveBayes
@@ -31,7 +32,7 @@ from streamnb.smoothing import Beta, LearnedPrior
 Datasets: Any = datasets
 Peers: Any = naive_bayes
 WORDS: list[Callable[[], Estimator]] = [MultinomialNB, ComplementNB, BernoulliNB]
-EVERY: list[Callable[[], Estimator]] = [*WORDS, CategoricalNB, GaussianNB, GaussianDiscriminant]
+EVERY: list[Callable[[], Estimator]] = [*WORDS, CategoricalNB, GaussianNB, GaussianDiscriminant, MixedNB]
 OF_WORDS = pytest.mark.parametrize("make", WORDS)
 OF_ALL = pytest.mark.parametrize("make", EVERY)
 
@@ -241,7 +242,7 @@ def test_T13_names_are_exact() -> None:
 def test_T17_certainty_has_log_odds(make: Callable[[], Estimator]) -> None:
     """Where p is 1 or 0 its logarithm and its odds are finite, and keep ranking."""
     model = make()
-    kind = type(model).__name__.replace("Discriminant", "NB")
+    kind = type(model).__name__.replace("Discriminant", "NB").replace("Mixed", "Gaussian")
     for i in range(40 if kind == "GaussianNB" else 400):
         y = "ab"[i % 2]
         of_class: dict[str, Any] = {f"{y}{k}": 1 for k in range(200)}

@@ -2,6 +2,7 @@
 
 from streamnb.classifiers.estimator import Estimator
 from streamnb.classifiers.fields import CategoricalNB, GaussianDiscriminant, GaussianNB
+from streamnb.classifiers.mixed import MixedNB
 from streamnb.classifiers.words import BernoulliNB, ComplementNB, MultinomialNB
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "Estimator",
     "GaussianDiscriminant",
     "GaussianNB",
+    "MixedNB",
     "MultinomialNB",
 ]
