@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from streamnb import __version__, _kernel, snapshots
+from streamnb.blocks import Categories, Flags, Numbers
 from streamnb.clock import SystemClock
 from streamnb.config import (
     ConfluentInput,
@@ -82,10 +83,17 @@ def decoder(settings: Settings) -> Decoder:
                 f"View `{view.name}` reads terms that were counted already, and no message carries those.",
                 'Let it read the text: reader = { kind = "words" }.',
             )
+        if isinstance(view.reader, Categories | Flags | Numbers) and not view.reader.fields:
+            raise SettingsError(
+                f"View `{view.name}` does not name the fields it reads.",
+                'Name them: reader = { kind = "numbers", fields = ["amount"] }.',
+            )
         if reads_text(view.reader):
             table, read = "text", fields.text
-        elif isinstance(view.reader, Number):
+        elif isinstance(view.reader, Number | Numbers):
             table, read = "number", fields.number
+        elif isinstance(view.reader, Flags):
+            table, read = "flag", fields.flag
         else:
             table, read = "category", (*fields.category, *fields.flag)
         for field in fields_of(view.reader):

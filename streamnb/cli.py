@@ -3,6 +3,7 @@
 What an operator can cause is one sentence and a hint, never a traceback.
 
 Exit codes: 0 done, 2 settings, 65 bad data, 69 broker unreachable, 74 storage, 75 stopped past its deadline.
+The file is long because every command stands in it.
 """
 
 from __future__ import annotations
@@ -249,6 +250,21 @@ def explain(
     if len(explanation.tokens) > top:
         rest = sum(part.value for part in explanation.tokens[top:])
         print(f"{rest:+9.4f}  {len(explanation.tokens) - top} other tokens")
+
+
+@app.command()
+def generate(
+    snapshot: SnapshotArgument,
+    n: Annotated[int, typer.Option("--messages", "-n", help="How many.", min=0)] = 1000,
+    seed: Annotated[int, typer.Option(help="The same seed, the same messages.", min=0)] = 0,
+) -> None:
+    """Draw labelled messages from a snapshot's model, one JSON line each."""
+    from streamnb import assembly, snapshots
+    from streamnb.generate import lines
+
+    settings, model = assembly.restored(snapshots.read(snapshot))
+    for line in lines(settings, model, n, seed):
+        sys.stdout.buffer.write(line + b"\n")
 
 
 @app.command()

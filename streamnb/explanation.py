@@ -40,7 +40,7 @@ class Explanation(NamedTuple):
     tokens : list of Part
         The largest first.
     others : dict of str to float
-        ``length``, ``unknown_share`` and every view of a number.
+        ``length``, ``unknown_share``, every view of a number, and the absent words of a view of coins.
     """
 
     classes: tuple[Label, Label]
@@ -57,6 +57,13 @@ class Explanation(NamedTuple):
         for value in self.others.values():
             total += value
         return total
+
+    def top(self, k: int) -> Explanation:
+        """The same sum with the `k` largest tokens by name, and the rest together as ``other tokens``."""
+        others = 0.0
+        for part in self.tokens[k:]:
+            others += part.value
+        return self._replace(tokens=self.tokens[:k], others={**self.others, "other tokens": others})
 
     def published(self, top: int) -> dict[str, object]:
         """As a score carries it: the `top` largest tokens by name, the rest as one sum.

@@ -8,50 +8,28 @@ changes nothing: everything is read before anything is learned.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
 
+from streamnb import linear, sampling, sums
 from streamnb.columns import Batch, Flag, Label, ScoreRows, Scores, likeliest
-from streamnb.event_models.multinomial import TokenOdds, against_rest
-from streamnb.explanation import Explanation, calibrated_parts, difference, ordered, product_part
-from streamnb.head import Opinion, centred_and_clipped
 from streamnb.posterior import log_odds, log_odds_of, never_labelled, softmax
-from streamnb.reading import Features, Reading, read
-from streamnb.state import State
-from streamnb.tokens import Terms
+from streamnb.reading import Reading, read
+from streamnb.scorer import Evidence, Scorer, columns_of, share_of_unknown
 
 
-class Evidence(NamedTuple):
-    """What the calibrated head weighs in one message, and what it makes of it.
-
-    Parameters
-    ----------
-    phi : list of F lists of S floats
-        Feature i of active class c.
-    odds : list of list of TokenOdds
-        Of each text view, what the features were made of.
-    unknown_share : float
-        ``sqrt((U + 1/2) / (L + 1))``, U of the L distinct tokens unknown.
-    opinion : Opinion
-    """
-
-    phi: list[list[float]]
-    odds: list[list[TokenOdds]]
-    unknown_share: float
-    opinion: Opinion
-
-
-class NaiveBayes(State):
+class NaiveBayes(Scorer):
     """An online naive Bayes over one or more views of a message.
 
     Parameters
     ----------
     views : sequence of View, optional
-        By default the words of the field ``text``.
+        By default every field by what it holds (`streamnb.view.EVERY_FIELD`): the words of the field
+        ``text``, and of all others numbers as normals, truth values as flags, strings as categories. For text
+        alone ``streamnb.view.TEXT_ONLY`` is sooner, being compiled, and calibrated.
     prior : Prior, optional
         The product head's class prior; by default the stream's own shares.
     head : {"calibrated", "product"}, optional
-        By default calibrated if some view reads text.
+        By default calibrated if views are given and some of them read text as draws of words; else product.
     classes : sequence of Label
         Classes declared before anything is learned; others may appear at any time.
     classes_max : int
@@ -142,7 +120,7 @@ class NaiveBayes(State):
         raw: list[float] = []
         if evidence is None or self.raw:
             log_joint = self.log_joint(reading, active) if active else []
-            if max(log_joint, default=0.0) == -math.inf:  # maximum likelihood's 0/0: the words say nothing
+            if max(log_joint, default=0.0) == -math.inf:  # maximum likelihood's 0/0: the message says nothing
                 log_joint = self.log_prior(active)
             raw = never_labelled(softmax(log_joint), active, n_classes, weight)
         posterior, over_active = raw, log_joint
@@ -155,9 +133,9 @@ class NaiveBayes(State):
         exact = evidence is None and len(active) == n_classes
         explanation = None
         if self.explain and len(active) > 1:
-            a, b = self._first_two(over_active, active)
-            explanation = self._explanation(reading, active, evidence, a, b).published(self.explain)
-        known, unknown = self._token_counts(reading)
+            a, b = self.first_two(over_active, active)
+            explanation = self.explanation_of(reading, active, evidence, a, b).published(self.explain)
+        known, unknown = self.token_counts(reading)
         rows.append(
             posterior=posterior,
             log_odds=log_odds(log_joint) if exact else log_odds_of(posterior),
@@ -175,156 +153,45 @@ class NaiveBayes(State):
     ) -> None:
         c = self.class_index(label)
         if self.head is not None:
-            known, unknown = self._token_counts(reading)
+            known, unknown = self.token_counts(reading)
             self.head.length.add(reading.length, c, weight)
-            self.head.unknown_share.add(_share(unknown, known + unknown), c, weight)
+            self.head.unknown_share.add(share_of_unknown(unknown, known + unknown), c, weight)
             if evidence is not None and len(active) > 1 and c in active:
                 self.head.learn(evidence.opinion, evidence.phi, active, active.index(c), weight)
-        by_view = dict(zip((view.name for view in self.views), reading.features, strict=True))
-        self.counts.make_room({view: tokens for view, tokens in by_view.items() if isinstance(tokens, dict)})
+        self._make_room(reading)
         for view, features in zip(self.views, reading.features, strict=True):
-            if isinstance(features, dict):
-                self.counts[view.name].add(features, c, weight)
-            elif not math.isnan(features):
-                self.moments[view.name].add(features, c, weight)
+            if isinstance(features, float):
+                if not math.isnan(features):
+                    self.moments[view.name].add(features, c, weight)
+            elif view.keeps == "block":
+                self.blocks[view.name].add(features, c, weight)
+            else:
+                counts = self.counts[view.name]
+                if view.name in self.tallies:
+                    self.tallies[view.name].add(counts.rows, features, c, weight)
+                counts.add(features, c, weight)
         self.class_counts[c] += weight
         self.learned += 1
 
-    # ---- evidence
-
-    def evidence(self, reading: Reading, active: Sequence[int]) -> Evidence:
-        """The calibrated head's features of one message, from the state as it stands.
-
-        Parameters
-        ----------
-        active : sequence of int
-            The classes labelled so far; at least one.
-        """
-        assert self.head is not None
-        phi: list[list[float]] = []
-        odds = []
-        for i in self.text_views:
-            view, features = self.views[i], reading.features[i]
-            assert isinstance(features, dict)
-            view_odds = view.multinomial.token_odds(features, self.counts[view.name], active)
-            odds.append(view_odds)
-            phi.extend(against_rest(view_odds, len(active)))
-        known, unknown = self._token_counts(reading)
-        unknown_share = _share(unknown, known + unknown)
-        phi.append(self.head.length.evidence(reading.length, active))
-        phi.append(self.head.unknown_share.evidence(unknown_share, active))
-        others = [self._log_likelihood(i, reading.features[i], active) for i in self.other_views]
-        phi.extend(centred_and_clipped(values) for values in others)
-        return Evidence(phi, odds, unknown_share, self.head.opinion(phi, active))
-
-    def log_joint(self, reading: Reading, active: Sequence[int]) -> list[float]:
-        """The log of prior times likelihood, by class; all minus infinity is maximum likelihood's 0/0."""
-        u = self.log_prior(active)
-        for i, features in enumerate(reading.features):
-            for c, z in enumerate(self._log_likelihood(i, features, active)):
-                u[c] += z
-        return u
-
-    def log_prior(self, active: Sequence[int]) -> list[float]:
-        """Log of the class prior over the classes labelled so far."""
-        return self.prior.log_p([self.classes[c] for c in active], [self.class_counts[c] for c in active])
-
-    def _log_likelihood(self, i: int, features: Features, active: Sequence[int]) -> list[float]:
-        view = self.views[i]
-        if isinstance(features, dict):
-            return view.multinomial.log_likelihood(features, self.counts[view.name], active)
-        return view.gaussian.log_density(features, self.moments[view.name], active)
-
-    def _token_counts(self, reading: Reading) -> tuple[int, int]:
-        """Known and unknown distinct tokens of the first view that has tokens."""
-        views = self.text_views or [i for i, view in enumerate(self.views) if isinstance(view.reader, Terms)]
-        if not views:
-            return 0, 0
-        features = reading.features[views[0]]
-        assert isinstance(features, dict)
-        rows = self.counts[self.views[views[0]].name].rows
-        known = sum(token in rows for token in features)
-        return known, len(features) - known
-
-    # ---- explanations
-
-    def explain_one(
-        self, x: Mapping[str, object], classes: tuple[Label, Label] | None = None
-    ) -> Explanation | None:
-        """What makes the difference between two classes, token by token.
-
-        Parameters
-        ----------
-        x : mapping of str to value
-        classes : (Label, Label), optional
-            For and against; by default the likeliest and the second.
-
-        Returns
-        -------
-        Explanation or None
-            ``None`` while fewer than two classes were labelled.
-
-        Raises
-        ------
-        ValueError
-            A class was never labelled.
-        """
-        with self.lock:
-            return self._explained(x, classes)
-
-    def _explained(self, x: Mapping[str, object], classes: tuple[Label, Label] | None) -> Explanation | None:
-        reading = read(self.views, self.tokenizer, _columns(x), 0)
-        active = self.active()
-        if len(active) < 2:
-            return None
-        evidence = self.evidence(reading, active) if self.head is not None else None
-        labels = [self.classes[c] for c in active]
-        if classes is None:
-            u = evidence.opinion.u if evidence is not None else self.log_joint(reading, active)
-            a, b = self._first_two(u, active)
-        elif all(label in labels for label in classes):
-            a, b = (labels.index(label) for label in classes)
-        else:
-            raise ValueError(f"{classes!r}: both classes must have been labelled; {labels!r} were")
-        return self._explanation(reading, active, evidence, a, b)
-
-    def _first_two(self, u: Sequence[float], active: Sequence[int]) -> tuple[int, int]:
-        first, second = sorted(range(len(active)), key=lambda i: (-u[i], self.classes[active[i]]))[:2]
-        return first, second
-
-    def _explanation(
-        self, reading: Reading, active: list[int], evidence: Evidence | None, a: int, b: int
-    ) -> Explanation:
-        pair = (self.classes[active[a]], self.classes[active[b]])
-        if self.head is not None and evidence is not None:
-            names = [self.views[i].name for i in self.text_views]
-            parts = calibrated_parts(names, evidence.odds, self.head.weights, a, b)
-            first = 4 * len(names)
-            titles = ["length", "unknown_share", *(self.views[i].name for i in self.other_views)]
-            weighed = {
-                title: [weight * value for value in feature]
-                for title, weight, feature in zip(
-                    titles, self.head.weights[first:], evidence.phi[first:], strict=True
-                )
-            }
-            start = self.head.offsets[active[a]] - self.head.offsets[active[b]]
-            return Explanation(pair, start, ordered(parts), difference(weighed, a, b))
-        parts = []
-        numbers = {}
-        for i, (view, features) in enumerate(zip(self.views, reading.features, strict=True)):
-            if isinstance(features, dict):
-                tokens = view.multinomial.token_log_likelihoods(features, self.counts[view.name], active)
-                parts.extend(product_part(view.name, token, values, a, b) for token, values in tokens)
-            else:
-                numbers[view.name] = self._log_likelihood(i, features, active)
-        prior = self.log_prior(active)
-        return Explanation(pair, prior[a] - prior[b], ordered(parts), difference(numbers, a, b))
+    def _make_room(self, reading: Reading) -> None:
+        """Let rare tokens go, if the message's new ones would be more than there is room for."""
+        if self.max_tokens is None:
+            return
+        counted = {
+            view.name: features
+            for view, features in zip(self.views, reading.features, strict=True)
+            if view.keeps == "counts" and isinstance(features, dict)
+        }
+        before = self.counts.evicted_tokens
+        self.counts.make_room(counted)
+        if self.counts.evicted_tokens > before:
+            self.recount()
 
     # ---- river's face
 
     def learn_one(self, x: Mapping[str, object], y: Label | None, weight: float = 1.0) -> None:
         """Learn one message, a mapping of field names to values; ``None`` is no label and is not learned."""
-        self.step(Batch(_columns(x), [y], [weight]), score=False)
+        self.step(Batch(columns_of(x), [y], [weight]), score=False)
 
     def predict_proba_one(self, x: Mapping[str, object]) -> dict[Label, float]:
         """The posterior by class; empty before anything was learned or declared."""
@@ -337,7 +204,7 @@ class NaiveBayes(State):
 
     def score_one(self, x: Mapping[str, object]) -> Scores:
         """The scores of one message, learning nothing."""
-        return self.step(Batch(_columns(x), [None]), learn=False)
+        return self.step(Batch(columns_of(x), [None]), learn=False)
 
     def joint_log_likelihood(self, x: Mapping[str, object]) -> dict[Label, float]:
         """``log P(c) + log P(x | c)`` for each class labelled so far, by the product head."""
@@ -345,13 +212,141 @@ class NaiveBayes(State):
             active = self.active()
             if not active:
                 return {}
-            u = self.log_joint(read(self.views, self.tokenizer, _columns(x), 0), active)
+            u = self.log_joint(read(self.views, self.tokenizer, columns_of(x), 0), active)
             return {self.classes[c]: value for c, value in zip(active, u, strict=True)}
 
+    def log_odds_one(self, x: Mapping[str, object]) -> dict[Label, float]:
+        """``log p - log(1 - p)`` by class, finite where p rounds to 1; infinite for an only class."""
+        scores = self.score_one(x)
+        return dict(zip(scores.classes, scores.log_odds[0].tolist(), strict=True))
 
-def _columns(x: Mapping[str, object]) -> dict[str, list[object]]:
-    return {field: [value] for field, value in x.items()}
+    def predict_log_proba_one(self, x: Mapping[str, object]) -> dict[Label, float]:
+        """The natural logarithm of the posterior, finite where the posterior rounds to 0."""
+        return {label: _log_sigmoid(odds) for label, odds in self.log_odds_one(x).items()}
+
+    # ---- models as sums
+
+    def unlearn_one(self, x: Mapping[str, object], y: Label, weight: float = 1.0) -> None:
+        """Take back a message that was learned with that label and weight.
+
+        Counts, moments and lengths fall; what the calibrated head learned from it stays. Where rare tokens
+        were let go, a count stops at 0, and the tokens that fell short are counted in `fell_short`.
+
+        Raises
+        ------
+        ValueError
+            It was not learned that often, or cannot have been; nothing was changed.
+        """
+        with self.lock:
+            batch = Batch(columns_of(x), [y], [weight])
+            (label,), _ = self.checked_labels(batch)
+            if label is None:
+                raise ValueError("a message without a label was never learned")
+            sums.unlearn(self, read(self.views, self.tokenizer, batch.fields, 0), label, weight)
+
+    def merge(self, other: NaiveBayes) -> None:
+        """Add what another model has learned, as if both streams had been learned by one.
+
+        Counts and totals are equal to the bit to that, moments to rounding; the head's weights become the
+        mean of both, weighted by the labels learned.
+
+        Raises
+        ------
+        ValueError
+            The other reads or counts otherwise, with the difference; nothing was changed.
+        """
+        sums.merge(self, other)
+
+    def subtract(self, other: NaiveBayes) -> None:
+        """Take away what another model has learned and this one too: `merge`, backwards.
+
+        Raises
+        ------
+        ValueError
+            The other reads or counts otherwise, or has learned what this one has not; nothing was changed.
+        """
+        sums.subtract(self, other)
+
+    # ---- what the model believes
+
+    def sample(self, n: int, seed: int = 0) -> Iterator[tuple[dict[str, object], Label]]:
+        """Draw labelled messages: flip the coin of the classes, then tell each view's story.
+
+        A multinomial's message has as many words as a Poisson of its class's mean length says; Bernoulli
+        flips a coin for every word of the vocabulary. A field that the model has seen missing is drawn as
+        there.
+
+        Parameters
+        ----------
+        n : int
+        seed : int
+
+        Yields
+        ------
+        (dict of str to value, Label)
+
+        Raises
+        ------
+        ValueError
+            Nothing was learned, or no text can be made of what a view reads (word pairs, character runs).
+
+        Examples
+        --------
+        >>> model = NaiveBayes()
+        >>> model.learn_one({"text": "win win win", "amount": 9.0}, "spam")
+        >>> model.learn_one({"text": "lunch at noon", "amount": 5.0}, "ham")
+        >>> messages = list(model.sample(100, seed=1))
+        >>> {label for x, label in messages} == {"ham", "spam"}
+        True
+        """
+        with self.lock:
+            return iter(list(sampling.sample(self, n, seed)))
+
+    def linear_weights(
+        self, classes: tuple[Label, Label] | None = None
+    ) -> tuple[float, dict[tuple[str, str], float]]:
+        """The straight boundary between two classes: ``u_a - u_b = intercept + sum_i w_i x_i``.
+
+        Parameters
+        ----------
+        classes : (Label, Label), optional
+            For and against; by default the only two, in order.
+
+        Returns
+        -------
+        (float, dict of (view, feature) to float)
+            `x_i` is the weight of a token in the message, 1 for a flag or category that is so, or the number.
+            It is the model for messages of known tokens that lack no number.
+
+        Raises
+        ------
+        ValueError
+            The boundary is not straight (a variance per class, `robust`, the calibrated head), or two
+            labelled classes are not named.
+        """
+        with self.lock:
+            return linear.linear_weights(self, classes)
+
+    def n_parameters(self, *, naive: bool = True) -> int:
+        """How many numbers the model estimates, or would without the naive assumption.
+
+        Parameters
+        ----------
+        naive : bool
+            Off, a class has a probability for every combination of its features: ``2^V - 1`` of V words that
+            are there or not, the product of the fields' values less 1, a full covariance.
+
+        Raises
+        ------
+        ValueError
+            There is no such number: a multinomial's messages may be of any length.
+        """
+        with self.lock:
+            return linear.n_parameters(self, naive=naive)
 
 
-def _share(unknown: int, tokens: int) -> float:
-    return math.sqrt((unknown + 0.5) / (tokens + 1.0))
+def _log_sigmoid(odds: float) -> float:
+    """``log p`` of ``log p - log(1 - p)``."""
+    if odds == -math.inf:
+        return -math.inf
+    return -math.log1p(math.exp(-odds)) if odds > 0 else odds - math.log1p(math.exp(odds))

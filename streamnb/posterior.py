@@ -1,4 +1,4 @@
-"""From joint log likelihoods to a posterior and its log odds. The order of a sum is part of its last bit.
+"""From joint log likelihoods to the posterior and its odds.
 
 Classes that were never labelled (declared ones) take no part; each is given ``1 / (D + C)``, what one
 message would weigh.
@@ -36,43 +36,51 @@ def log_odds(u: Sequence[float]) -> list[float]:
     >>> log_odds([1000.0, 0.0])
     [1000.0, -1000.0]
     """
-    first = max(range(len(u)), key=u.__getitem__, default=0)
-    second = max((value for c, value in enumerate(u) if c != first), default=-math.inf)
-    if second == -math.inf:  # nothing is against the first, or no class is possible
-        return [math.inf if value > -math.inf else -math.inf for value in u]
-    others = sums_of_others([math.exp(value - u[first]) for value in u])
-    others[first] = 0.0
+    if not u:
+        return []
+    t = max(range(len(u)), key=u.__getitem__)
+    top = u[t]
+    if top == -math.inf:
+        return list(u)
+    powers = [math.exp(value - top) for value in u]
+    odds = [
+        value - top - math.log(others) if c != t else 0.0
+        for c, (value, others) in enumerate(zip(u, sums_of_others(powers), strict=True))
+    ]
+    second = max((value for c, value in enumerate(u) if c != t), default=-math.inf)
+    if second == -math.inf:
+        odds[t] = math.inf
+        return odds
+    total = 0.0  # the others of the likeliest, which beside it may be too small to see
     for c, value in enumerate(u):
-        others[first] += math.exp(value - second) if c != first else 0.0
-    return [value - (u[first] if c != first else second) - math.log(others[c]) for c, value in enumerate(u)]
+        if c != t:
+            total += math.exp(value - second)
+    odds[t] = top - second - math.log(total)
+    return odds
 
 
 def log_odds_of(posterior: Sequence[float]) -> list[float]:
-    """``log p - log(1 - p)`` of probabilities, ``1 - p`` as the sum of the others.
-
-    Examples
-    --------
-    >>> log_odds_of([1.0, 0.0])
-    [inf, -inf]
-    """
+    """``log p - log(1 - p)`` of probabilities, 1 - p being the sum of the others."""
     return [
-        math.inf if others == 0 else math.log(p) - math.log(others) if p > 0 else -math.inf
+        math.inf if others == 0.0 else math.log(p) - math.log(others) if p > 0 else -math.inf
         for p, others in zip(posterior, sums_of_others(posterior), strict=True)
     ]
 
 
 def sums_of_others(values: Sequence[float]) -> list[float]:
-    """For each value the sum of all others, without a subtraction: those before it plus those after it.
+    """For each value the sum of all others: of those after it and those before, so nothing is taken away.
 
     Examples
     --------
     >>> sums_of_others([1.0, 2.0, 4.0])
     [6.0, 5.0, 3.0]
     """
-    sums, after, before = [0.0] * len(values), 0.0, 0.0
-    for c in reversed(range(len(values))):
+    sums = [0.0] * len(values)
+    after = 0.0
+    for c in range(len(values) - 1, -1, -1):
         sums[c] = after
         after += values[c]
+    before = 0.0
     for c, value in enumerate(values):
         sums[c] = before + sums[c]
         before += value

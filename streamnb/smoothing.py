@@ -98,6 +98,42 @@ class Dirichlet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
 Smoothing = NoSmoothing | Laplace | Dirichlet
 
 
+class Beta(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="beta"):
+    """Pseudo-messages for a coin: `a` that hold the word, `b` that do not.
+
+    ``phi = (n_jc + a) / (n_c + a + b)``. Add one is ``Beta(1, 1)``; maximum likelihood is ``Beta(0, 0)``.
+    The most probable phi under a Beta(A, B) density is ``Beta(A - 1, B - 1)``: these are counts, not the
+    density's own parameters.
+
+    Parameters
+    ----------
+    a, b : float
+        0 or above, and finite.
+
+    Raises
+    ------
+    ValueError
+        One of them is negative, infinite or not a number.
+
+    Examples
+    --------
+    Barber's coin: 3 heads of 4, a pseudo-count of 1 on both sides.
+
+    >>> prior = Beta(1.0, 1.0)
+    >>> (3 + prior.a) / (4 + prior.a + prior.b)
+    0.6666666666666666
+    """
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Validate `a` and `b`."""
+        for letter, value in (("a", self.a), ("b", self.b)):
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"`{letter}` must be 0 or above and finite, not {value!r}")
+
+
 class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="learned"):
     """``P(c) = (D_c + smoothing) / (D + smoothing S)`` over the S classes labelled so far."""
 
@@ -160,4 +196,18 @@ class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
         return [math.log(self.p[str(label)] / total if str(label) in self.p else rest) for label in labels]
 
 
-Prior = LearnedPrior | UniformPrior | FixedPrior
+class FallbackPrior(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="fallback"
+):
+    """The stream's shares for a message that says nothing; for any other, all classes are as likely.
+
+    It is what the complement rule is used with by the peers, who have no prior at all: a message of 99:1
+    classes without a token would else be a toss-up.
+    """
+
+    def log_p(self, labels: list[Label], class_counts: list[float]) -> list[float]:
+        """Log P(c) of a message that says nothing."""
+        return LearnedPrior().log_p(labels, class_counts)
+
+
+Prior = LearnedPrior | UniformPrior | FixedPrior | FallbackPrior

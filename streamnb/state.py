@@ -16,16 +16,20 @@ import orjson
 
 from streamnb import _kernel
 from streamnb.alphabet import UNICODE_VERSION
+from streamnb.blocks import Flags
 from streamnb.columns import Batch, Label
 from streamnb.counts import CountStore
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
+from streamnb.event_models import Bernoulli, Gaussian, Multinomial, Statistic
+from streamnb.fields import FieldTotals
 from streamnb.head import CalibratedHead
 from streamnb.moments import Moments
+from streamnb.occurrences import Occurrences
 from streamnb.sections import HINT, FrozenState, Section, Sections, floats
-from streamnb.smoothing import FixedPrior, Laplace, LearnedPrior, Prior
-from streamnb.tokens import Number, Tokenizer, Words
-from streamnb.view import View, reads_text
+from streamnb.smoothing import FallbackPrior, FixedPrior, Laplace, LearnedPrior, Prior
+from streamnb.tokens import Terms, Tokenizer
+from streamnb.view import EVERY_FIELD, View, reads_text
 
 WEIGHT_MAX = 1e9
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
@@ -43,16 +47,22 @@ class State:
         Weight of the messages learned, per class.
     learned : int
         Messages learned.
+    fell_short : int
+        Tokens of which less was left than was to be taken back, because rare ones had been let go.
     counts : CountStore
     moments : dict of str to Moments
         One a view of a number.
+    blocks : dict of str to Statistic
+        One a view with statistics of its own: a block of numbers, or an event model of the user's.
+    tallies : dict of str to Occurrences or FieldTotals
+        One a view of coins or of categories: what its formula needs beside the counts, and made of them.
     head : CalibratedHead or None
         ``None`` for the product head, which has nothing to learn.
     """
 
     def __init__(
         self,
-        views: Sequence[View] = (View("words", Words()),),
+        views: Sequence[View] | None = None,
         *,
         prior: Prior | None = None,
         head: HeadKind | None = None,
@@ -64,10 +74,12 @@ class State:
         explain: int = 0,
         compiled: bool | None = None,
     ) -> None:
-        self.views = tuple(views)
+        self.views = EVERY_FIELD if views is None else tuple(views)
         self.text_views = [i for i, view in enumerate(self.views) if reads_text(view.reader)]
         self.other_views = [i for i in range(len(self.views)) if i not in self.text_views]
-        self.head_kind: HeadKind = head if head is not None else self._head_that_suits()
+        if head is None:
+            head = "product" if views is None else self._head_that_suits()
+        self.head_kind: HeadKind = head
         self._check(prior)
         self.prior = prior or LearnedPrior()
         self.tokenizer = tokenizer or Tokenizer()
@@ -82,10 +94,17 @@ class State:
         self.index: dict[Label, int] = {}
         self.class_counts: list[float] = []
         self.learned = 0
+        self.fell_short = 0
         self.compiled = self._is_compiled(compiled)
         store = _kernel.CountStore if self.compiled else CountStore
-        self.counts = store([v.name for v in self.views if not isinstance(v.reader, Number)], max_tokens)
-        self.moments = {v.name: Moments() for v in self.views if isinstance(v.reader, Number)}
+        self.counts = store([v.name for v in self.views if v.keeps == "counts"], max_tokens)
+        self.moments = {v.name: Moments() for v in self.views if v.keeps == "moments"}
+        self.blocks: dict[str, Statistic] = {
+            v.name: v.own.statistic() for v in self.views if v.keeps == "block"
+        }
+        self.tallies: dict[str, Occurrences | FieldTotals] = {
+            v.name: tally for v in self.views if (tally := _tally_of(v)) is not None
+        }
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
             self.head = CalibratedHead(len(self.text_views), len(self.other_views))
@@ -108,14 +127,17 @@ class State:
         self._driver = _kernel.Driver(self) if self.compiled else None
 
     def _is_compiled(self, wanted: bool | None) -> bool:
-        """Whether the compiled twins drive this model: they know every view, but no fixed prior."""
-        suits = not isinstance(self.prior, FixedPrior)
-        if wanted and not (suits and _kernel.compiled):
-            raise ValueError(f"no compiled twin: {_kernel.reason or 'a fixed prior'}")
-        return _kernel.compiled and suits if wanted is None else wanted
+        """Whether the compiled twins drive this model: they know its prior and every view."""
+        strangers = [f"view `{view.name}`" for view in self.views if not _has_twin(view)]
+        if isinstance(self.prior, FixedPrior | FallbackPrior):
+            strangers.append("the prior")
+        if wanted and (strangers or not _kernel.compiled):
+            raise ValueError(f"no compiled twin: {_kernel.reason or ', '.join(strangers)}")
+        return _kernel.compiled and not strangers if wanted is None else wanted
 
     def _head_that_suits(self) -> HeadKind:
-        return "calibrated" if self.text_views else "product"
+        drawn = all(_draws(self.views[i]) for i in self.text_views)
+        return "calibrated" if self.text_views and drawn else "product"
 
     def _check(self, prior: Prior | None) -> None:
         names = [view.name for view in self.views]
@@ -130,6 +152,11 @@ class State:
                 'the calibrated head learns an offset per class; a prior goes with head="product"'
             )
         for i in self.text_views:
+            if not _draws(self.views[i]):
+                raise ValueError(
+                    f"view `{names[i]}`: the calibrated head reads text as draws of words, by a multinomial "
+                    'without complement; else use head="product"'
+                )
             if not isinstance(self.views[i].multinomial.smoothing, Laplace):
                 raise ValueError(f"view `{names[i]}`: the calibrated head needs Laplace(alpha) smoothing")
 
@@ -148,8 +175,8 @@ class State:
             self.index[label] = len(self.classes)
             self.classes.append(label)
             self.class_counts.append(0.0)
-            for moments in self.moments.values():
-                moments.add_class()
+            for statistic in (*self.moments.values(), *self.blocks.values(), *self.tallies.values()):
+                statistic.add_class()
             if self.head is not None:
                 self.head.add_class()
 
@@ -205,11 +232,15 @@ class State:
         sections["class_counts"] = np.array([self.class_counts], np.float64)
         if self.moments:
             sections["moments"] = np.concatenate([moments.freeze() for moments in self.moments.values()])
+        for i, block in self._numbered_blocks():
+            sections |= block.freeze(f"block{i}")
         if self.head is not None:
             sections.update(self.head.freeze())
         values: dict[str, object] = {"classes": list(self.classes), "learned": self.learned}
         if self.counts.evicted_tokens:
             values |= {"evicted_tokens": self.counts.evicted_tokens, "evicted_mass": self.counts.evicted_mass}
+        if self.fell_short:
+            values["fell_short"] = self.fell_short
         store, names = self.counts, self._class_names()
         order_free, rest = self._order_free(), self._order_kept()
         return FrozenState(values, sections, lambda: _both(store.digest(names, counts), order_free, rest))
@@ -242,12 +273,19 @@ class State:
         if not isinstance(tokens, int) or not isinstance(mass, int | float) or not 0 <= mass < math.inf:
             raise SnapshotError("The state does not say what was evicted.", HINT)
         self.counts.evicted_tokens, self.counts.evicted_mass = tokens, float(mass)
+        short = values.get("fell_short", 0)
+        if not isinstance(short, int) or short < 0:
+            raise SnapshotError("The state does not say how many tokens fell short.", HINT)
+        self.fell_short = short
         if self.moments:
             array = floats(sections, "moments", (3 * len(self.moments), n_classes))
             if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
                 raise SnapshotError("The moments hold a weight or a sum of squares below 0.", HINT)
             for i, moments in enumerate(self.moments.values()):
                 moments.restore(array[3 * i : 3 * i + 3])
+        for i, block in self._numbered_blocks():
+            block.restore(sections, n_classes, f"block{i}")
+        self.recount()
         if self.head is not None:
             self.head.restore(sections, n_classes)
             if self.head.length.n != self.class_counts:
@@ -270,7 +308,8 @@ class State:
         names, digest = self._class_names(), Digest()
         digest.add(name("learned"), self.learned)
         for class_name, n in zip(names, self.class_counts, strict=True):
-            digest.add(name("class", class_name), n)
+            if n:  # a class whose messages were all unlearned has left no trace
+                digest.add(name("class", class_name), n)
         if self.head is not None:
             digest.add_digest(self.head.length.digest("length", names))
         return digest
@@ -282,9 +321,20 @@ class State:
             digest.add(name("evicted"), self.counts.evicted_tokens, self.counts.evicted_mass)
         for view, moments in self.moments.items():
             digest.add_digest(moments.digest(view, names))
+        for view, block in self.blocks.items():
+            digest.add_digest(block.digest(view, names))
         if self.head is not None:
             digest.add_digest(self.head.digest(names))
         return digest
+
+    def _numbered_blocks(self) -> list[tuple[int, Statistic]]:
+        names = [view.name for view in self.views]
+        return [(names.index(name), block) for name, block in self.blocks.items()]
+
+    def recount(self) -> None:
+        """Make the tallies again from the counts: after a snapshot, a merge, or words that were let go."""
+        for view, tally in self.tallies.items():
+            tally.rebuild(self.counts[view].rows, self.class_counts)
 
     # ---- what a snapshot must agree on
 
@@ -294,8 +344,9 @@ class State:
             {
                 "name": view.name,
                 "reader": _without_options_that_are_off(msgspec.to_builtins(view.reader)),
-                "weight": "" if isinstance(view.reader, Number) else view.multinomial.weight,
+                "weight": view.weight,
             }
+            | view.statistic
             for view in self.views
         ]
         return {
@@ -327,6 +378,27 @@ def _both(counts: Digest, order_free: Digest, rest: Digest) -> dict[str, str]:
 def _without_options_that_are_off(reader: dict[str, object]) -> dict[str, object]:
     """A prefix is named only where there is one, so that snapshots older than the option load."""
     return {key: value for key, value in reader.items() if key != "prefix" or value}
+
+
+def _draws(view: View) -> bool:
+    return isinstance(view.event_model, Multinomial) and not view.event_model.complement
+
+
+def _tally_of(view: View) -> Occurrences | FieldTotals | None:
+    if view.keeps != "counts" or isinstance(view.event_model, Multinomial):
+        return None
+    if isinstance(view.event_model, Bernoulli) and not isinstance(view.reader, Flags):
+        return Occurrences()
+    return FieldTotals()
+
+
+def _has_twin(view: View) -> bool:
+    """Whether the kernel knows a view."""
+    if view.keeps == "moments":
+        plain = Gaussian(view.gaussian.pseudo_observations)
+        return view.gaussian == plain and plain.pseudo_observations > 0
+    given = isinstance(view.reader, Terms) and view.reader.above is not None
+    return view.keeps == "counts" and _draws(view) and not given
 
 
 def _plain(label: object) -> Label | None:

@@ -302,9 +302,18 @@ class Edges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
 
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="terms"):
-    """A field that holds term counts already: a mapping of name to count, as river's `BagOfWords` gives."""
+    """A field that holds term counts already: a mapping of name to count, as river's `BagOfWords` gives.
+
+    Parameters
+    ----------
+    field : str
+    above : float, optional
+        Then any finite number may stand for a term, and a term is there, once, if its number is above this
+        one; ``None`` and NaN are not above it.
+    """
 
     field: str
+    above: float | None = None
 
 
 class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="category"):

@@ -10,11 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamnb.classifiers import MultinomialNB
-from streamnb.event_models import Multinomial
+from streamnb.blocks import Categories, Flags
+from streamnb.classifiers import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
+from streamnb.event_models import Bernoulli, Categorical, Multinomial
 from streamnb.naive_bayes import NaiveBayes
-from streamnb.smoothing import FixedPrior, Laplace, LearnedPrior, NoSmoothing, Prior, Smoothing, UniformPrior
-from streamnb.tokens import Tokenizer, Words
+from streamnb.smoothing import (
+    Beta,
+    FixedPrior,
+    Laplace,
+    LearnedPrior,
+    NoSmoothing,
+    Prior,
+    Smoothing,
+    UniformPrior,
+)
+from streamnb.tokens import Category, Tokenizer, Words
 from streamnb.view import View
 
 WORDS = ["free", "cash", "hi", "lunch", "noon", "neurips"]
@@ -156,3 +166,156 @@ def test_a_weight_is_repetition(corpus: Corpus, message: list[str], weight: int)
             repeated.learn_one(_weighed(words, "counts"), label)
     counts = _weighed(message, "counts")
     assert weighted.predict_proba_one(counts) == repeated.predict_proba_one(counts)
+
+
+def _agree(
+    joint: dict[str, float], p: dict[str, float], exact: dict[str, Fraction], prior: dict[str, Fraction]
+) -> None:
+    """Joints to 1e-12, and posteriors, of which 0/0 is the prior."""
+    assert joint.keys() == exact.keys()
+    for label, value in exact.items():
+        assert joint[label] == pytest.approx(_log(value), rel=1e-12, abs=1e-12)
+    shares = exact if any(exact.values()) else prior
+    total = sum(shares.values())
+    expected = {label: float(value / total) for label, value in shares.items()}
+    assert p == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@given(CORPUS, MESSAGE, ALPHA, ALPHA, st.sampled_from(["skip", "smooth"]), st.integers(1, 3))
+@settings(max_examples=300)
+def test_T9_coins_are_the_fractions(
+    corpus: Corpus, message: list[str], a: Fraction, b: Fraction, unknown: Unknown, weight: int
+) -> None:
+    """Present words, absent words and unknown ones, under any Beta, maximum likelihood among them."""
+    labels = sorted({y for _, y in corpus})
+    vocabulary = {word for words, _ in corpus for word in words}
+    prior = _prior_of("learned", corpus, labels)
+    exact = dict(prior)
+    for label in labels:
+        n_c = weight * sum(y == label for _, y in corpus)
+        for word in vocabulary | (set(message) if unknown == "smooth" else set()):
+            n_jc = weight * sum(word in words for words, y in corpus if y == label)
+            phi = (n_jc + a) / (n_c + a + b)
+            exact[label] *= phi if word in message else (1 - phi if word in vocabulary else 1)
+    model = BernoulliNB(smoothing=Beta(float(a), float(b)), unknown=unknown)
+    for words, label in corpus:
+        model.learn_one(dict.fromkeys(words, 1), label, weight=float(weight))
+    x = dict.fromkeys(message, 1)
+    joint, p = model.joint_log_likelihood(x), model.predict_proba_one(x)
+    _agree(joint, p, exact, prior)  # type: ignore[arg-type]
+
+
+@given(CORPUS, MESSAGE, ALPHA)
+def test_complements_are_the_fractions(corpus: Corpus, message: list[str], alpha: Fraction) -> None:
+    """The reciprocal of what all other classes together give the message."""
+    labels = sorted({y for _, y in corpus})
+    prior = _prior_of("learned", corpus, labels)
+    vocabulary = {word for words, _ in corpus for word in words}
+    others = {label: [word for words, y in corpus if y != label for word in words] for label in labels}
+    theta = {
+        label: [
+            (others[label].count(word) + alpha) / total
+            if (total := len(others[label]) + alpha * len(vocabulary))
+            else Fraction(0)
+            for word in message
+        ]
+        for label in labels
+    }
+    model = ComplementNB(float(alpha))
+    for words, label in corpus:
+        model.learn_one(_weighed(words, "counts"), label)
+    p = model.predict_proba_one(_weighed(message, "counts"))
+    if not vocabulary or all(set(row) <= {1} for row in theta.values()):
+        expected = prior
+    elif any(0 in row for row in theta.values()):  # words that only one class has: it is the one
+        certain = [label for label in labels if 0 in theta[label]]
+        shared = {label: Fraction(label in certain, len(certain)) for label in labels}
+        expected = prior if len(certain) == len(labels) else shared  # 0/0: the words say nothing
+    else:
+        weights = {label: 1 / math.prod(theta[label], start=Fraction(1)) for label in labels}
+        expected = {label: weights[label] / sum(weights.values()) for label in labels}
+    assert p == pytest.approx({label: float(v) for label, v in expected.items()}, rel=1e-12, abs=1e-12)
+
+
+Field = st.sampled_from([None, "red", "blue", 1, "1", True])
+TABLE = st.lists(
+    st.tuples(st.fixed_dictionaries({"a": Field, "b": Field}), st.sampled_from(CLASSES)),
+    min_size=1,
+    max_size=10,
+)
+
+
+@given(
+    TABLE,
+    st.fixed_dictionaries({"a": Field, "b": Field, "c": Field}),
+    ALPHA,
+    st.sampled_from(["skip", "smooth"]),
+)
+@settings(max_examples=300)
+def test_categories_are_the_fractions(
+    table: list[tuple[dict[str, object], str]], query: dict[str, object], alpha: Fraction, unknown: Unknown
+) -> None:
+    """Each field by its own values and its own messages; missing values drop out of both."""
+    labels = sorted({y for _, y in table})
+    prior = _prior_of("learned", [([], y) for _, y in table], labels)
+    exact = dict(prior)
+    for label in labels:
+        for field, value in query.items():
+            seen = [repr(x[field]) for x, _ in table if x.get(field) is not None]
+            here = [repr(x[field]) for x, y in table if y == label and x.get(field) is not None]
+            if value is None or not seen or (unknown == "skip" and repr(value) not in seen):
+                continue
+            total = len(here) + alpha * len(set(seen))
+            exact[label] *= (here.count(repr(value)) + alpha) / total if total else 0
+    model = CategoricalNB(float(alpha), unknown=unknown)
+    for x, label in table:
+        model.learn_one(x, label)
+    joint, p = model.joint_log_likelihood(query), model.predict_proba_one(query)
+    _agree(joint, p, exact, prior)  # type: ignore[arg-type]
+
+
+FLAG = st.sampled_from([None, True, False])
+FLAGS = st.lists(
+    st.tuples(st.fixed_dictionaries({"a": FLAG, "b": FLAG}), st.sampled_from(CLASSES)),
+    min_size=1,
+    max_size=10,
+)
+
+
+@given(FLAGS, st.fixed_dictionaries({"a": FLAG, "b": FLAG, "c": FLAG}), ALPHA, ALPHA)
+def test_flags_are_the_fractions(
+    table: list[tuple[dict[str, bool | None], str]], query: dict[str, bool | None], a: Fraction, b: Fraction
+) -> None:
+    """A coin of two sides for each name, flipped only where it is there."""
+    labels = sorted({y for _, y in table})
+    prior = _prior_of("learned", [([], y) for _, y in table], labels)
+    exact = dict(prior)
+    for label in labels:
+        for name, value in query.items():
+            if value is None or not any(x.get(name) is not None for x, _ in table):
+                continue
+            here = [x[name] for x, y in table if y == label and x.get(name) is not None]
+            total = len(here) + a + b
+            exact[label] *= (here.count(value) + (a if value else b)) / total if total else 0
+    model = NaiveBayes([View("flags", Flags(), Bernoulli(Beta(float(a), float(b))))])
+    for x, label in table:
+        model.learn_one(x, label)
+    joint, p = model.joint_log_likelihood(query), model.predict_proba_one(query)
+    _agree(joint, p, exact, prior)  # type: ignore[arg-type]
+
+
+@given(TABLE, st.fixed_dictionaries({"a": Field, "b": Field}))
+def test_named_columns_and_a_mapping_are_one_thing(
+    table: list[tuple[dict[str, object], str]], query: dict[str, object]
+) -> None:
+    """The engine's columns, the estimators' mapping, and a category a view: the same posterior."""
+    fields = NaiveBayes([View("f", Categories(fields=("a", "b")))])
+    mapping = NaiveBayes([View("f", Categories("x"), Categorical())])
+    single = NaiveBayes([View("a", Category("a")), View("b", Category("b"))], compiled=False)
+    for x, label in table:
+        fields.learn_one(x, label)
+        mapping.learn_one({"x": x}, label)
+        single.learn_one(x, label)
+    p = fields.predict_proba_one(query)
+    assert p == mapping.predict_proba_one({"x": query})
+    assert p == pytest.approx(single.predict_proba_one(query), rel=1e-12)

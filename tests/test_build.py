@@ -76,8 +76,8 @@ def _run(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 WHICH = """
-from streamnb import _kernel, naive_bayes
-print(_kernel.compiled, naive_bayes.NaiveBayes().compiled, naive_bayes.__file__)
+from streamnb import _kernel, naive_bayes, view
+print(_kernel.compiled, naive_bayes.NaiveBayes(view.TEXT_ONLY).compiled, naive_bayes.__file__)
 """
 
 

@@ -139,6 +139,31 @@ def test_explain_names_tokens_and_adds_up(snapshot: Path) -> None:
     assert total == pytest.approx(sum(float(line.split()[0]) for line in lines[first + 1 :]), abs=2e-3)
 
 
+def test_generate_draws_a_stream_that_can_be_learned(snapshot: Path, tmp_path: Path) -> None:
+    """The same seed draws the same lines, and a model of them tells their classes apart."""
+    drawn = [streamnb("generate", str(snapshot), "-n", "400", "--seed", seed) for seed in ("1", "1", "2")]
+    assert all(done.returncode == 0 for done in drawn), drawn[0].stderr
+    assert drawn[0].stdout == drawn[1].stdout != drawn[2].stdout
+    messages = [orjson.loads(line) for line in drawn[0].stdout.splitlines()]
+    assert [message["id"] for message in messages] == [f"g-{i}" for i in range(400)]
+    assert {message["label"] for message in messages} == {"ham", "spam"}
+    path = tmp_path / "drawn.jsonl"
+    path.write_bytes(drawn[0].stdout)
+    figures = orjson.loads(streamnb("evaluate", str(path), "--config", SPAM, "--json").stdout)
+    assert figures["refused"] == 0
+    assert figures["accuracy"] > 0.8
+
+
+def test_generate_says_what_it_cannot_draw(mail: Path, tmp_path: Path) -> None:
+    """Pairs of words make no text."""
+    accurate = tmp_path / "accurate.snb"
+    config = str(CONFIGS / "spam-accurate.toml")
+    assert streamnb("learn", str(mail), "--config", config, "-o", str(accurate)).returncode == 0
+    done = streamnb("generate", str(accurate))
+    assert (done.returncode, done.stdout) == (65, b"")
+    assert b"no text can be made of its tokens" in done.stderr
+
+
 def test_run_over_files_resumes_where_it_stopped(mail: Path, tmp_path: Path) -> None:
     """JSON lines in and out; a second run finds nothing new and publishes nothing."""
     scores, dead = tmp_path / "scores.jsonl", tmp_path / "dead.jsonl"

@@ -48,7 +48,7 @@ from streamnb.transports.memory import (
     MemorySink,
     MemorySource,
 )
-from streamnb.view import View
+from streamnb.view import TEXT_ONLY, View
 
 P0 = Partition("memory", 0)
 VOCABULARY = ["win", "money", "now", "lunch", "at", "noon", "prize", "free", "meeting", "neurips"]
@@ -214,14 +214,14 @@ class Rig:
         self.aside = MemoryLog(len(log.end), "aside")
         self.clock = MemoryClock(wall_ms=1_000)
         self.metrics = Metrics()
-        self.model = NaiveBayes()
+        self.model = NaiveBayes(TEXT_ONLY)
 
     def engine(self, *, settled: bool = True, **parts: Any) -> Engine:  # noqa: ANN401 - parts of an engine
         """An engine with a fresh model, whichever parts replaced; settled as `Settled` says."""
         self.metrics = Metrics()
         whole: dict[str, Any] = {
             "name": "test",
-            "classifier": NaiveBayes(),
+            "classifier": NaiveBayes(TEXT_ONLY),
             "decoder": Decoder(MessageFields()),
             "source": MemorySource(self.log),
             "sink": MemorySink(self.scores),
@@ -271,7 +271,7 @@ def rig(values: Sequence[bytes | Mark | None], partitions: int = 1) -> Rig:
 
 def plain_loop(log: MemoryLog, model: NaiveBayes | None = None) -> NaiveBayes:
     """What a for loop over the log learns."""
-    model = model or NaiveBayes()
+    model = model or NaiveBayes(TEXT_ONLY)
     for element in log.elements:
         if isinstance(element, MemoryRecord):
             model.step(decoded(element), score=False)
@@ -372,7 +372,7 @@ def test_a_score_never_knows_its_own_label() -> None:
     """Each equals, to the bit, what a loop that predicts before it learns gives."""
     it = rig(stream(60))
     it.run()
-    model = NaiveBayes()
+    model = NaiveBayes(TEXT_ONLY)
     scores = iter(it.published())
     for record in it.log.records(0):
         batch = decoded(record)
@@ -403,7 +403,7 @@ def test_the_state_in_a_score_is_enough_to_compute_it_again() -> None:
     it.run(output=Output(state=True), settings=EngineSettings(start="earliest", batch_records_max=1))
     for number in range(2):
         for score in it.published(number):
-            model = NaiveBayes()
+            model = NaiveBayes(TEXT_ONLY)
             state = score["state"]
             for element in it.log.elements:
                 assert isinstance(element, MemoryRecord)
@@ -418,7 +418,7 @@ def test_a_label_past_the_limit_becomes_a_dead_letter() -> None:
     """It is neither learned nor scored, and the classes there are go on."""
     labels = ["ham", "spam", "third", "ham", None, "fourth"]
     it = rig([message(i, "lunch", label) for i, label in enumerate(labels)])
-    summary = it.run(classifier=NaiveBayes(classes_max=2))
+    summary = it.run(classifier=NaiveBayes(TEXT_ONLY, classes_max=2))
     assert [score["id"] for score in it.published()] == ["m-0", "m-1", "m-3", "m-4"]
     reasons = [dict(record.headers)["streamnb.reason"] for record in it.aside.records(0)]
     assert reasons == [b"class_limit"] * 2
@@ -759,10 +759,10 @@ def test_begin_from_keeps_what_was_learned_and_drops_the_offsets() -> None:
 def test_begin_from_another_reading_is_noted() -> None:
     """As at any other start."""
     history = rig(stream(30))
-    history.run(classifier=NaiveBayes(head="product"))
+    history.run(classifier=NaiveBayes(TEXT_ONLY, head="product"))
     begun = history.store().newest()
     it = rig(stream(5))
-    it.run(begun, classifier=NaiveBayes(head="product", prior=UniformPrior()))
+    it.run(begun, classifier=NaiveBayes(TEXT_ONLY, head="product", prior=UniformPrior()))
     newest = it.store().newest()
     assert newest is not None
     assert [entry["event"] for entry in newest.lineage] == ["begun from a snapshot", "reading changed"]
@@ -796,9 +796,9 @@ def test_records_deleted_before_they_were_learned_stop_the_engine() -> None:
 @pytest.mark.parametrize(
     ("changed", "path"),
     [
-        ({"classifier": NaiveBayes(tokenizer=Tokenizer(rule="words"))}, r"model\.tokenizer\.rule"),
+        ({"classifier": NaiveBayes(TEXT_ONLY, tokenizer=Tokenizer(rule="words"))}, r"model\.tokenizer\.rule"),
         ({"classifier": NaiveBayes([View("words", Words()), View("pairs", WordPairs())])}, r"model\.views"),
-        ({"classifier": NaiveBayes(head="product")}, r"model\.head"),
+        ({"classifier": NaiveBayes(TEXT_ONLY, head="product")}, r"model\.head"),
         ({"decoder": Decoder(MessageFields(label="y"))}, r"message\.fields\.label"),
         ({"decoder": Decoder(MessageFields(), {"spam": "junk"})}, r"message\.labels\.spam"),
     ],

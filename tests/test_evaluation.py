@@ -14,7 +14,7 @@ from streamnb.event_models import Multinomial
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.smoothing import Laplace
 from streamnb.tokens import Words
-from streamnb.view import View
+from streamnb.view import TEXT_ONLY, View
 
 NAN = math.nan
 
@@ -83,7 +83,7 @@ def test_the_log_loss_has_a_floor(p: float) -> None:
 
 def test_a_class_refused_at_the_limit_is_always_new() -> None:
     """It was never learned, so no model could have named it; the figures go on."""
-    model = NaiveBayes(classes_max=2)
+    model = NaiveBayes(TEXT_ONLY, classes_max=2)
     batches = [Batch({"text": ["x", "y", "z", "z", "x"]}, ["a", "b", "c", "c", "a"])] * 2
     (*_, (judgement, _)) = evaluate(model, batches)
     found = judgement.figures(model.classes)

@@ -10,7 +10,7 @@ import pytest
 from streamnb.columns import Batch
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.tokens import WordPairs, Words
-from streamnb.view import View
+from streamnb.view import TEXT_ONLY, View
 
 TWINS = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 
@@ -45,8 +45,8 @@ def test_the_store_never_holds_more_than_the_cap(compiled: bool) -> None:
 @TWINS
 def test_the_rarest_go_and_the_totals_follow(compiled: bool) -> None:
     """Frequent words stay; what is left sums to the totals, and what is gone to the evicted mass."""
-    model = NaiveBayes(max_tokens=64, compiled=compiled)
-    uncapped = NaiveBayes(compiled=compiled)
+    model = NaiveBayes(TEXT_ONLY, max_tokens=64, compiled=compiled)
+    uncapped = NaiveBayes(TEXT_ONLY, compiled=compiled)
     for i in range(100):
         for learner in (model, uncapped):
             learner.learn_one({"text": f"often seen x{i} y{i}"}, "ham")
@@ -73,7 +73,7 @@ def test_twins_let_go_of_the_same_tokens() -> None:
 @TWINS
 def test_what_was_evicted_is_in_the_snapshot_and_in_the_digest(compiled: bool) -> None:
     """A model that goes on from a frozen state is the model that was frozen."""
-    model, other = (NaiveBayes(max_tokens=100, compiled=compiled) for _ in range(2))
+    model, other = (NaiveBayes(TEXT_ONLY, max_tokens=100, compiled=compiled) for _ in range(2))
     stream = a_stream(10, seed=2)
     for batch in stream[:5]:
         model.step(batch)
@@ -90,7 +90,7 @@ def test_what_was_evicted_is_in_the_snapshot_and_in_the_digest(compiled: bool) -
 @TWINS
 def test_one_message_larger_than_the_cap_empties_the_rest(compiled: bool) -> None:
     """It is learned whole: a message is learned or it is not."""
-    model = NaiveBayes(max_tokens=16, compiled=compiled)
+    model = NaiveBayes(TEXT_ONLY, max_tokens=16, compiled=compiled)
     model.learn_one({"text": "a b c"}, "ham")
     model.learn_one({"text": " ".join(f"t{i}" for i in range(40))}, "spam")
 
@@ -100,13 +100,13 @@ def test_one_message_larger_than_the_cap_empties_the_rest(compiled: bool) -> Non
 def test_a_cap_below_16_is_refused() -> None:
     """There would be no sixteenth."""
     with pytest.raises(ValueError, match="at least 16"):
-        NaiveBayes(max_tokens=15)
+        NaiveBayes(TEXT_ONLY, max_tokens=15)
 
 
 @TWINS
 def test_a_flood_of_new_words_leaves_what_was_learned(compiled: bool) -> None:
     """Ten times the cap of words seen once: a probe of old messages is judged as before."""
-    model = NaiveBayes(max_tokens=2000, compiled=compiled)
+    model = NaiveBayes(TEXT_ONLY, max_tokens=2000, compiled=compiled)
     rng = random.Random(3)
     words = {"ham": [f"h{i}" for i in range(100)], "spam": [f"s{i}" for i in range(100)]}
 

@@ -128,8 +128,12 @@ def test_T35_a_class_without_the_number_has_the_pooled_density() -> None:
     assert z[2] == max(z)
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
-def test_T8_pseudo_observations_must_be_some(value: float) -> None:
+@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
+def test_T8_parameters_out_of_range_are_refused(value: float) -> None:
     """At construction."""
-    with pytest.raises(ValueError, match="above 0 and finite"):
+    with pytest.raises(ValueError, match="0 or above and finite"):
         Gaussian(value)
+    with pytest.raises(ValueError, match="above 0 and finite"):
+        Gaussian(variance=value)
+    with pytest.raises(ValueError, match="from 0 up to"):
+        Gaussian(robust=value)

@@ -19,7 +19,7 @@ from streamnb.naive_bayes import NaiveBayes
 from streamnb.posterior import log_odds, never_labelled, softmax
 from streamnb.sections import Section
 from streamnb.tokens import Category, CharacterGrams, Edges, Number, WordPairs, Words
-from streamnb.view import View
+from streamnb.view import TEXT_ONLY, View
 
 # ---- the second implementation: dictionaries, sums taken anew for every message, nothing shared with ours
 
@@ -282,15 +282,15 @@ def test_posteriors_are_the_specifications(
 
 def test_before_any_label_there_is_no_posterior_but_of_declared_classes() -> None:
     """Nothing declared: nothing said. Declared: equal shares."""
-    assert NaiveBayes().predict_proba_one({"text": "hi"}) == {}
-    assert NaiveBayes(classes=["a", "b"]).predict_proba_one({"text": "hi"}) == {"a": 0.5, "b": 0.5}
+    assert NaiveBayes(TEXT_ONLY).predict_proba_one({"text": "hi"}) == {}
+    assert NaiveBayes(TEXT_ONLY, classes=["a", "b"]).predict_proba_one({"text": "hi"}) == {"a": 0.5, "b": 0.5}
 
 
 @pytest.mark.parametrize("head", ["calibrated", "product"])
 @pytest.mark.parametrize("n", [1, 2, 50])
 def test_a_declared_class_never_labelled_weighs_one_message(head: str, n: int) -> None:
     """``p = 1 / (D + C)``, and the others share the rest."""
-    model = NaiveBayes(classes=["never", "ham", "spam"], head=head)  # type: ignore[arg-type]
+    model = NaiveBayes(TEXT_ONLY, classes=["never", "ham", "spam"], head=head)  # type: ignore[arg-type]
     for i in range(n):
         model.learn_one({"text": "free cash" if i % 2 else "lunch"}, "spam" if i % 2 else "ham")
     p = model.predict_proba_one({"text": "free lunch"})

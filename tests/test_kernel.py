@@ -39,7 +39,7 @@ from streamnb.tokens import (
     WordPairs,
     Words,
 )
-from streamnb.view import View
+from streamnb.view import TEXT_ONLY, View
 from streamnb.whole import Whole
 from tests.fuzz_kernel import fuzz
 from tests.streams import lines_of
@@ -327,7 +327,7 @@ def test_every_option_reads_alike(texts: list[str], tokenizer: Tokenizer) -> Non
 def test_labels_are_of_any_type(labels: list[Label]) -> None:
     """Truth values, integers and any text."""
     rows: list[Row] = [_row(f"word w{i % 7} {i}", labels[i % len(labels)]) for i in range(40)]
-    plain, twin = (NaiveBayes(compiled=compiled) for compiled in (False, True))
+    plain, twin = (NaiveBayes(TEXT_ONLY, compiled=compiled) for compiled in (False, True))
     assert _said(twin.step(_batch(rows))) == _said(plain.step(_batch(rows)))
     assert _held(twin) == _held(plain)
 
@@ -547,7 +547,7 @@ def test_bytes_at_random_tell_the_twins_not_apart() -> None:
 
 def test_threads_share_a_model_without_harm() -> None:
     """Batches run without the GIL, one at a time; whoever reads the state waits for the batch's end."""
-    model = NaiveBayes(compiled=True)
+    model = NaiveBayes(TEXT_ONLY, compiled=True)
     batch = Batch({"text": [f"word{i} and word{i % 7}" for i in range(300)]}, ["ham", "spam"] * 150)
     failures: list[BaseException] = []
 
@@ -572,7 +572,7 @@ def test_threads_share_a_model_without_harm() -> None:
 
 def test_a_store_that_changes_while_it_is_read_says_so() -> None:
     """As a dictionary does."""
-    model = NaiveBayes(compiled=True)
+    model = NaiveBayes(TEXT_ONLY, compiled=True)
     for i in range(100):
         model.learn_one({"text": f"word{i}"}, "ham")
     counts = model.counts["words"]
@@ -587,7 +587,7 @@ def test_a_store_that_changes_while_it_is_read_says_so() -> None:
 
 def test_a_class_that_is_not_there_is_an_index_error() -> None:
     """And nothing is written past the end."""
-    model = NaiveBayes(classes=("ham", "spam"), compiled=True)
+    model = NaiveBayes(TEXT_ONLY, classes=("ham", "spam"), compiled=True)
 
     for index in (2, -1, 10**6):
         with pytest.raises(IndexError):
@@ -603,7 +603,7 @@ def test_more_views_than_a_byte_can_number_are_refused() -> None:
 
 def test_a_table_that_moves_into_larger_slots_is_whole_at_every_moment() -> None:
     """Past 65,536 rows it moves a few at a time: what is asked meanwhile is found, and eviction may come."""
-    compiled, plain = (NaiveBayes(max_tokens=150_000, compiled=twin) for twin in (True, False))
+    compiled, plain = (NaiveBayes(TEXT_ONLY, max_tokens=150_000, compiled=twin) for twin in (True, False))
     rng = random.Random(0)
     for batch in range(120):
         first = batch * 2000

@@ -20,7 +20,7 @@ from streamnb.naive_bayes import NaiveBayes
 from streamnb.sections import Section
 from streamnb.smoothing import Dirichlet, FixedPrior, Laplace, NoSmoothing, UniformPrior
 from streamnb.tokens import Category, CharacterGrams, Edges, Number, Terms, Tokenizer, WordPairs, Words
-from streamnb.view import View
+from streamnb.view import TEXT_ONLY, View
 
 Make = Callable[[], NaiveBayes]
 Row = tuple[dict[str, object], str | None, float]
@@ -37,14 +37,14 @@ ALL_VIEWS = [
 COUNTED = View("counted", Words(), Multinomial(Laplace(1.0), "counts", "smooth"))
 
 KINDS: dict[str, partial[NaiveBayes]] = {
-    "words": partial(NaiveBayes),
+    "words": partial(NaiveBayes, TEXT_ONLY),
     "four views and the sides": partial(
         NaiveBayes, ALL_VIEWS, raw=True, explain=3, classes=["never", "spam"]
     ),
     "four views": partial(NaiveBayes, ALL_VIEWS[:4], raw=True, classes=["never", "spam"]),
     "product of four views": partial(NaiveBayes, [*ALL_VIEWS[:4], COUNTED], head="product", raw=True),
     "limits": partial(
-        NaiveBayes, tokenizer=Tokenizer(token_length_max=3, message_tokens_max=4), classes_max=2
+        NaiveBayes, TEXT_ONLY, tokenizer=Tokenizer(token_length_max=3, message_tokens_max=4), classes_max=2
     ),
     "product of all views": partial(NaiveBayes, [*ALL_VIEWS, COUNTED], head="product", explain=2, raw=True),
     "textbook": partial(NaiveBayes, [COUNTED], head="product", tokenizer=Tokenizer(rule="words")),
@@ -216,9 +216,9 @@ def test_the_masks_are_scoring_and_learning(make: Make, rows: list[Row]) -> None
 
 def test_an_empty_batch_is_nothing(compiled: bool | None) -> None:
     """No rows, no state."""
-    model = NaiveBayes(compiled=compiled)
+    model = NaiveBayes(TEXT_ONLY, compiled=compiled)
     assert len(model.step(Batch({"text": []}, []))) == 0
-    assert model.digest() == NaiveBayes(compiled=compiled).digest()
+    assert model.digest() == NaiveBayes(TEXT_ONLY, compiled=compiled).digest()
 
 
 def test_inputs_are_not_modified() -> None:
@@ -256,7 +256,7 @@ def test_the_whole_digest_knows_the_order(compiled: bool | None) -> None:
     ]
     digests = []
     for order in (rows, rows[::-1]):
-        model = NaiveBayes(compiled=compiled)
+        model = NaiveBayes(TEXT_ONLY, compiled=compiled)
         for text, label in order:
             model.learn_one({"text": text}, label)
         digests.append(model.digest())
@@ -270,7 +270,7 @@ def test_T18_ties_do_not_know_who_came_first(  # noqa: N802 - named by its numbe
     compiled: bool | None, head: str, text: str, labels: list[Label]
 ) -> None:
     """Of equal classes the smallest, for one message and for many."""
-    model = NaiveBayes(head=head, classes=labels, compiled=compiled)  # type: ignore[arg-type]
+    model = NaiveBayes(TEXT_ONLY, head=head, classes=labels, compiled=compiled)  # type: ignore[arg-type]
     assert model.predict_one({"text": text}) == min(labels)
     for label in labels:
         model.learn_one({"text": text}, label)
@@ -284,7 +284,7 @@ def test_T18_ties_do_not_know_who_came_first(  # noqa: N802 - named by its numbe
 def test_the_likeliest_of_nothing_is_none(compiled: bool | None) -> None:
     """Before anything was learned."""
     assert likeliest({}) is None
-    assert NaiveBayes(compiled=compiled).predict_one({"text": "free"}) is None
+    assert NaiveBayes(TEXT_ONLY, compiled=compiled).predict_one({"text": "free"}) is None
 
 
 # ---- hostile input: everything or nothing
@@ -355,15 +355,15 @@ def test_a_message_that_cannot_be_used_changes_nothing(
 @pytest.mark.parametrize("weights", [[], [1.0], [1.0, 1.0, 1.0]])
 def test_weights_of_another_number_change_nothing(compiled: bool | None, weights: list[float]) -> None:
     """One a message, or none at all."""
-    model = NaiveBayes(compiled=compiled)
+    model = NaiveBayes(TEXT_ONLY, compiled=compiled)
     with pytest.raises(ValueError, match="weights were given for 2 messages"):
         model.step(Batch({"text": ["a", "b"]}, ["ham", "spam"], weights))
-    assert model.digest() == NaiveBayes(compiled=compiled).digest()
+    assert model.digest() == NaiveBayes(TEXT_ONLY, compiled=compiled).digest()
 
 
 def test_weights_may_be_an_array(compiled: bool | None) -> None:
     """And labels numpy's own, which become Python's."""
-    model = NaiveBayes(compiled=compiled)
+    model = NaiveBayes(TEXT_ONLY, compiled=compiled)
     weights: Sequence[float] = np.array([1.0, 2.0])  # type: ignore[assignment]
     model.step(Batch({"text": ["a", "b"]}, np.array(["ham", "spam"]), weights))  # type: ignore[arg-type]
     assert (model.classes, model.class_counts) == (["ham", "spam"], [1.0, 2.0])
@@ -374,25 +374,27 @@ def test_weights_may_be_an_array(compiled: bool | None) -> None:
 def test_classes_that_cannot_be_labels_are_not_declared(wrong: list[Label]) -> None:
     """One type a model, from the beginning."""
     with pytest.raises(ValueError, match="label"):
-        NaiveBayes(classes=wrong)
+        NaiveBayes(TEXT_ONLY, classes=wrong)
 
 
 def test_a_class_too_many_is_refused_and_flagged(compiled: bool | None) -> None:
     """It is scored, not learned, and the stream goes on."""
-    model = NaiveBayes(classes_max=2, compiled=compiled)
+    model = NaiveBayes(TEXT_ONLY, classes_max=2, compiled=compiled)
     rows = [("a", "x"), ("b", "y"), ("c", "z"), ("d", "x")]
     scores = model.step(Batch({"text": [text for text, _ in rows]}, [label for _, label in rows]))
     assert [bool(flag & Flag.CLASS_LIMIT) for flag in scores.flags.tolist()] == [False, False, True, False]
     assert (model.classes, model.learned, scores.learned.tolist()) == (["x", "y"], 3, [0, 1, 2, 2])
     assert "c" not in model.counts["words"].rows
-    without = NaiveBayes(classes_max=2, compiled=compiled)
+    without = NaiveBayes(TEXT_ONLY, classes_max=2, compiled=compiled)
     without.step(Batch({"text": ["a", "b", "d"]}, ["x", "y", "x"]))
     assert model.digest() == without.digest()
 
 
 def test_flags_say_empty_and_truncated(compiled: bool | None) -> None:
     """Of the message as it was read."""
-    model = NaiveBayes(tokenizer=Tokenizer(token_length_max=3, message_tokens_max=2), compiled=compiled)
+    model = NaiveBayes(
+        TEXT_ONLY, tokenizer=Tokenizer(token_length_max=3, message_tokens_max=2), compiled=compiled
+    )
     scores = model.step(Batch({"text": ["", None, " \n", "a b", "a b c", "long"]}, [None] * 6))
     empty, cut = int(Flag.EMPTY), int(Flag.TRUNCATED)
     assert scores.flags.tolist() == [empty, empty, empty, 0, cut, cut]
@@ -400,7 +402,7 @@ def test_flags_say_empty_and_truncated(compiled: bool | None) -> None:
 
 def test_known_and_unknown_are_of_the_first_text_view(compiled: bool | None) -> None:
     """Distinct tokens that some class has taught, and that none has."""
-    model = NaiveBayes(compiled=compiled)
+    model = NaiveBayes(TEXT_ONLY, compiled=compiled)
     model.learn_one({"text": "free free cash"}, "spam")
     scores = model.score_one({"text": "free neurips neurips lunch"})
     assert (scores.known_tokens.tolist(), scores.unknown_tokens.tolist()) == ([1], [2])
@@ -410,7 +412,7 @@ WRONG_MODELS: dict[str, Make] = {
     "no views": lambda: NaiveBayes([]),
     "two views of one name": lambda: NaiveBayes([WORDS, View("words", Edges())]),
     "calibrated without text": lambda: NaiveBayes(SIDES, head="calibrated"),
-    "calibrated with a prior": lambda: NaiveBayes(prior=UniformPrior()),
+    "calibrated with a prior": lambda: NaiveBayes(TEXT_ONLY, prior=UniformPrior()),
     "calibrated without Lidstone": lambda: NaiveBayes([View("w", Words(), Multinomial(Dirichlet()))]),
 }
 
@@ -512,10 +514,10 @@ def test_what_is_not_this_models_state_is_refused(compiled: bool | None, damage:
 
 def test_a_state_restores_only_into_its_own_views_and_classes(compiled: bool | None) -> None:
     """Other views or other declared classes are another model."""
-    frozen = _learned(partial(NaiveBayes, compiled=compiled), [(GOOD, "ham", 1.0)]).freeze()
+    frozen = _learned(partial(NaiveBayes, TEXT_ONLY, compiled=compiled), [(GOOD, "ham", 1.0)]).freeze()
     for other in (
         NaiveBayes(ALL_VIEWS, compiled=compiled),
-        NaiveBayes(classes=["work"], compiled=compiled),
+        NaiveBayes(TEXT_ONLY, classes=["work"], compiled=compiled),
         NaiveBayes([WORDS, View("edges", Edges())], compiled=compiled),
     ):
         with pytest.raises(SnapshotError):
@@ -583,7 +585,7 @@ def test_an_explanation_names_what_each_view_saw(compiled: bool | None) -> None:
 
 def test_a_class_never_labelled_is_not_explained(compiled: bool | None) -> None:
     """There is no evidence for or against it."""
-    model = NaiveBayes(classes=["ham", "spam", "never"], compiled=compiled)
+    model = NaiveBayes(TEXT_ONLY, classes=["ham", "spam", "never"], compiled=compiled)
     assert model.explain_one({"text": "free"}) is None
     model.learn_one({"text": "free"}, "spam")
     model.learn_one({"text": "lunch"}, "ham")

@@ -23,7 +23,7 @@ from streamnb.record import Partition, RecordBatch
 from streamnb.score import encode
 from streamnb.smoothing import Laplace, LearnedPrior, NoSmoothing
 from streamnb.tokens import Number, Tokenizer, WordPairs, Words
-from streamnb.view import View
+from streamnb.view import TEXT_ONLY, View
 
 SOURCE = Partition("mail", 3)
 WORDS = View("words", Words())
@@ -63,7 +63,7 @@ def published(model: NaiveBayes, fields: Fields, label: str | None = None, **als
 
 def taught(**settings_of_model: Any) -> NaiveBayes:  # noqa: ANN401
     """A model that has learned three messages of two classes."""
-    model = NaiveBayes(**settings_of_model)
+    model = NaiveBayes(**{"views": TEXT_ONLY, **settings_of_model})
     for text, amount, label in (
         ("win money", 1.0, "spam"),
         ("lunch at noon", 3.0, "ham"),
@@ -147,13 +147,13 @@ def test_a_published_explanation_adds_up(head: str) -> None:
 
 def test_a_model_that_knows_nothing_says_nothing() -> None:
     """No class, no prediction."""
-    score = published(NaiveBayes(raw=True, explain=3), {"text": "a"})
+    score = published(NaiveBayes(TEXT_ONLY, raw=True, explain=3), {"text": "a"})
     assert (score["prediction"], score["posterior"], score["log_odds"]) == (None, {}, {})
 
 
 def test_the_log_odds_of_an_only_class_are_null() -> None:
     """Infinite: JSON has no word for it."""
-    model = NaiveBayes()
+    model = NaiveBayes(TEXT_ONLY)
     model.learn_one({"text": "a"}, "ham")
     score = published(model, {"text": "a"})
     assert score["posterior"] == {"ham": 1.0}
@@ -162,7 +162,7 @@ def test_the_log_odds_of_an_only_class_are_null() -> None:
 
 def test_a_declared_class_is_there_before_it_was_labelled() -> None:
     """With what it has before anything was learned, and afterwards."""
-    model = NaiveBayes(classes=("ham", "spam"))
+    model = NaiveBayes(TEXT_ONLY, classes=("ham", "spam"))
     assert published(model, {"text": "a"})["posterior"].keys() == {"ham", "spam"}
     model.learn_one({"text": "a"}, "ham")
     assert published(model, {"text": "a"})["posterior"].keys() == {"ham", "spam"}
@@ -189,7 +189,7 @@ def test_flags_say_what_was_odd() -> None:
 
 def test_of_equal_posteriors_the_first_in_the_alphabet_is_predicted() -> None:
     """Whichever class was met first."""
-    model = NaiveBayes(classes=("spam", "ham"))
+    model = NaiveBayes(TEXT_ONLY, classes=("spam", "ham"))
     assert published(model, {"text": "a"})["prediction"] == "ham"
 
 

@@ -22,7 +22,7 @@ from streamnb.naive_bayes import NaiveBayes
 from streamnb.record import Partition, RecordBatch
 from streamnb.smoothing import Dirichlet, Laplace
 from streamnb.tokens import Category, Number, Tokenizer, Words
-from streamnb.view import View
+from streamnb.view import TEXT_ONLY, View
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 NUMBER = View("x", Number("x"))
@@ -55,7 +55,7 @@ def _unknown_words(n: int, length: int = 8) -> str:
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 10, 20, 1000])
 def test_T1_unknown_words_leave_the_prior(n: int) -> None:
     """Product head, unknown skipped: the posterior is the prior, exactly, whatever their number."""
-    model = NaiveBayes(head="product")
+    model = NaiveBayes(TEXT_ONLY, head="product")
     classic = MultinomialNB(unknown="skip")
     for text, label in _t1_corpus():
         model.learn_one({"text": text}, label)
@@ -166,7 +166,7 @@ def test_T4_before_anything_was_learned() -> None:
     assert model.joint_log_likelihood({"a": 1}) == {}
     assert model.p_class("ham") == 0.0
     assert model.explain_one({"a": 1}) is None
-    scores = NaiveBayes().score_one({"text": "a"})
+    scores = NaiveBayes(TEXT_ONLY).score_one({"text": "a"})
     assert (scores.n_classes.tolist(), scores.posterior.shape) == ([0], (1, 0))
     assert predictions(scores) == [None]
 
@@ -284,10 +284,10 @@ def test_T20_a_label_that_is_not_a_number_is_refused() -> None:
 
 def test_T21_no_label_is_not_a_class() -> None:
     """The message is scored, and nothing is learned."""
-    model = NaiveBayes()
+    model = NaiveBayes(TEXT_ONLY)
     scores = model.step(Batch({"text": ["a", "b"]}, [None, None]))
     assert (model.classes, model.learned, scores.learned.tolist()) == ([], 0, [0, 0])
-    assert model.digest() == NaiveBayes().digest()
+    assert model.digest() == NaiveBayes(TEXT_ONLY).digest()
 
 
 # ---- C.3 batches
@@ -297,7 +297,7 @@ def test_T21_no_label_is_not_a_class() -> None:
 def test_T24_many_is_one_to_the_bit(head: str) -> None:
     """1,010 messages in one batch, or one by one: the same posteriors and state."""
     corpus = _t1_corpus()
-    one, many = NaiveBayes(head=head), NaiveBayes(head=head)  # type: ignore[arg-type]
+    one, many = NaiveBayes(TEXT_ONLY, head=head), NaiveBayes(TEXT_ONLY, head=head)  # type: ignore[arg-type]
     scores = many.step(Batch({"text": [text for text, _ in corpus]}, [label for _, label in corpus]))
     for i, (text, label) in enumerate(corpus):
         n = int(scores.n_classes[i])
@@ -313,7 +313,7 @@ def test_T25_a_class_known_from_empty_messages_alone() -> None:
     model.learn_one("", "ham")
     p = model.predict_proba_one("free")
     assert p == pytest.approx({"spam": (1 / 2) / (1 / 2 + 1 / 2), "ham": 0.5})  # 2/4 against 1/2
-    both = NaiveBayes().step(Batch({"text": ["free", "", "free"]}, ["spam", "ham", None]))
+    both = NaiveBayes(TEXT_ONLY).step(Batch({"text": ["free", "", "free"]}, ["spam", "ham", None]))
     assert np.isfinite(both.posterior).all()
 
 
@@ -435,7 +435,7 @@ def test_T38_a_large_offset_keeps_the_variance() -> None:
 
 def test_T54_the_default_reads_what_the_peers_lose() -> None:
     """Marks, scripts without spaces, emoji and one-letter words are learned and told apart."""
-    model = NaiveBayes()
+    model = NaiveBayes(TEXT_ONLY)
     pairs = [("कमल", "कमला"), ("दिन", "दीन"), ("C++", "C#"), ("👍🏽", "👎🏽"), ("I", "a"), ("你好", "再见")]
     for first, second in pairs:
         for _ in range(3):
@@ -449,10 +449,10 @@ def test_T54_the_default_reads_what_the_peers_lose() -> None:
 @pytest.mark.parametrize("text", [b"free", 5, ["free"], {"a": 1}])
 def test_T55_what_is_not_text_is_refused(text: object) -> None:
     """With a ValueError that names the field, and nothing learned."""
-    model = NaiveBayes()
+    model = NaiveBayes(TEXT_ONLY)
     with pytest.raises(ValueError, match="field `text` must hold text"):
         model.learn_one({"text": text}, "spam")
-    assert model.digest() == NaiveBayes().digest()
+    assert model.digest() == NaiveBayes(TEXT_ONLY).digest()
 
 
 @pytest.mark.parametrize(

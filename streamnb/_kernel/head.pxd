@@ -56,47 +56,56 @@ cdef inline void soften(const double* u, uint64_t n, double* out) noexcept nogil
         out[j] = out[j] / total
 
 
-cdef inline void log_odds(const double* u, uint64_t n, double* room, double* out) noexcept nogil:
-    """`posterior.log_odds`; `room` is for n numbers."""
-    cdef uint64_t c, first = 0
-    cdef double second = -INFINITY, others = 0.0
-    for c in range(n):
-        first = c if u[c] > u[first] else first
-    for c in range(n):
-        second = u[c] if c != first and u[c] > second else second
-    if second == -INFINITY:
-        for c in range(n):
-            out[c] = INFINITY if u[c] > -INFINITY else -INFINITY
+cdef inline void log_odds(const double* u, uint64_t n, double* out) noexcept nogil:
+    """`posterior.log_odds`; `out` holds the sums of the values after each, then the odds."""
+    cdef uint64_t c, i, t = 0
+    cdef double top, second = -INFINITY, total = 0.0
+    if n == 0:
         return
+    for c in range(1, n):
+        if u[c] > u[t]:
+            t = c
+    top = u[t]
+    if top == -INFINITY:
+        memcpy(out, u, n * sizeof(double))
+        return
+    for i in range(n):
+        c = n - 1 - i
+        out[c] = total
+        total += exp(u[c] - top)
+    total = 0.0
     for c in range(n):
-        room[c] = exp(u[c] - u[first])
-        others += exp(u[c] - second) if c != first else 0.0
-    sums_of_others(room, n, out)
+        if c != t:
+            out[c] = u[c] - top - log(total + out[c])
+            if u[c] > second:
+                second = u[c]
+        total += exp(u[c] - top)
+    if second == -INFINITY:
+        out[t] = INFINITY
+        return
+    total = 0.0
     for c in range(n):
-        out[c] = u[c] - u[first] - log(out[c]) if c != first else u[c] - second - log(others)
+        if c != t:
+            total += exp(u[c] - second)
+    out[t] = top - second - log(total)
 
 
 cdef inline void log_odds_of(const double* posterior, uint64_t n, double* out) noexcept nogil:
-    """`posterior.log_odds_of`."""
-    cdef uint64_t c
-    sums_of_others(posterior, n, out)
+    """`posterior.log_odds_of`; `out` holds the sums of the values after each, then the odds."""
+    cdef uint64_t c, i
+    cdef double others, total = 0.0
+    for i in range(n):
+        c = n - 1 - i
+        out[c] = total
+        total += posterior[c]
+    total = 0.0
     for c in range(n):
-        if out[c] == 0.0:
+        others = total + out[c]
+        total += posterior[c]
+        if others == 0.0:
             out[c] = INFINITY
         else:
-            out[c] = log(posterior[c]) - log(out[c]) if posterior[c] > 0 else -INFINITY
-
-
-cdef inline void sums_of_others(const double* values, uint64_t n, double* out) noexcept nogil:
-    """`posterior.sums_of_others`."""
-    cdef uint64_t i
-    cdef double after = 0.0, before = 0.0
-    for i in range(n):
-        out[n - 1 - i] = after
-        after += values[n - 1 - i]
-    for i in range(n):
-        out[i] = before + out[i]
-        before += values[i]
+            out[c] = log(posterior[c]) - log(others) if posterior[c] > 0 else -INFINITY
 
 
 cdef inline void never_labelled(

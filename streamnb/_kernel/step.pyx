@@ -654,7 +654,7 @@ cdef class Driver:
         for j in range(S):
             out.u[self.active[j]] = u[j]
         if not weighed and S == C:
-            log_odds(self.joint, C, self.base, out.odds)
+            log_odds(self.joint, C, out.odds)
         else:
             log_odds_of(out.posterior, C, out.odds)
 

@@ -56,6 +56,10 @@ class Multinomial(
     unknown : {"skip", "smooth"}
         Whether a token that no class has taught takes part. Smoothed, it votes for the class with fewer
         tokens; skipped, it is silent.
+    complement : bool
+        Whether a class is judged by the tokens of all other classes, which are more than its own, and the
+        less they explain the message the better for it (Rennie, Shih, Teevan and Karger 2003):
+        ``-sum f log[(n_k - n_kc + alpha) / (N - N_c + alpha |V|)]``.
 
     Examples
     --------
@@ -74,6 +78,7 @@ class Multinomial(
     smoothing: Smoothing = Laplace(0.1)
     weight: Literal["counts", "boolean", "log"] = "log"
     unknown: Literal["skip", "smooth"] = "skip"
+    complement: bool = False
 
     def features(self, counts: Mapping[str, float]) -> dict[str, float]:
         """The weight of each distinct token of a message, from how often it stands there."""
@@ -88,12 +93,16 @@ class Multinomial(
     ) -> list[float]:
         """``sum f log phi_kc`` for each active class; minus infinity where maximum likelihood gives 0.
 
-        While no class has counted a token there is no distribution to draw from, and the view says 0.
+        While no class has counted a token there is no distribution to draw from, and the view says 0. A
+        token that maximum likelihood gives to no class but one is infinite evidence for it by the
+        complement: then the others are at minus infinity, and it at 0.
         """
         z = [0.0] * len(active)
         for _, parts in self.token_log_likelihoods(features, counts, active):
             for i, part in enumerate(parts):
                 z[i] += part
+        if self.complement and math.inf in z:
+            return [0.0 if value == math.inf else -math.inf for value in z]
         return z
 
     def token_log_likelihoods(
@@ -106,7 +115,11 @@ class Multinomial(
         if n == 0:
             return
         pseudo_total = self.smoothing.pseudo_total(vocabulary)
-        log_totals = [_log(counts.totals[c] + pseudo_total) for c in active]
+        sign = -1.0 if self.complement else 1.0
+        log_totals = [
+            _log((n - counts.totals[c] if self.complement else counts.totals[c]) + pseudo_total)
+            for c in active
+        ]
         skip = self.unknown == "skip"
         for token, f in features.items():
             row: Sequence[float] | None = counts.rows.get(token)
@@ -118,11 +131,12 @@ class Multinomial(
             for c in active:
                 n_k += row[c]
             p = self.smoothing.pseudo_count(n_k, n, vocabulary)
+            seen = [n_k - row[c] if self.complement else row[c] for c in active]
             yield (
                 token,
                 [
-                    f * (math.log(row[c] + p) - log_total) if row[c] + p > 0 else -math.inf
-                    for c, log_total in zip(active, log_totals, strict=True)
+                    sign * f * (math.log(count + p) - log_total) if count + p > 0 else sign * -math.inf
+                    for count, log_total in zip(seen, log_totals, strict=True)
                 ],
             )
 
