@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Literal, cast
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ import orjson
 from streamnb import _kernel
 from streamnb.alphabet import UNICODE_VERSION
 from streamnb.blocks import Flags
-from streamnb.columns import Batch, Label
+from streamnb.columns import Batch, Label, checked_labels
 from streamnb.counts import CountStore
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
@@ -31,7 +31,6 @@ from streamnb.smoothing import FallbackPrior, FixedPrior, Laplace, LearnedPrior,
 from streamnb.tokens import Terms, Tokenizer
 from streamnb.view import EVERY_FIELD, View, reads_text
 
-WEIGHT_MAX = 1e9
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
 HeadKind = Literal["calibrated", "product"]
 
@@ -108,7 +107,7 @@ class State:
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
             self.head = CalibratedHead(len(self.text_views), len(self.other_views))
-        self.checked_labels(Batch({}, self.declared))
+        checked_labels(Batch({}, self.declared), ())
         for label in classes:
             self.class_index(label)
         self.lock = self._lock_of_counts()
@@ -187,39 +186,6 @@ class State:
     def has_room_for(self, label: Label) -> bool:
         """Whether a label is a class, or may become one."""
         return label in self.index or len(self.classes) < self.classes_max
-
-    def checked_labels(self, batch: Batch) -> tuple[list[Label | None], Sequence[float] | None]:
-        """A batch's labels, numpy's scalars as Python's own, and weights.
-
-        Raises
-        ------
-        ValueError
-            A label is not a string, integer or truth value that JSON can hold, or not of the type of the
-            model's others; a weight is not above 0 and at most 1e9, or there are more or fewer of them.
-        """
-        labels: list[Label | None] = [_plain(label) for label in batch.labels]
-        kind: type[Label] | None = type(self.classes[0]) if self.classes else None
-        for label in labels:
-            if label is None:
-                continue
-            if not isinstance(label, str | bool | int):
-                raise ValueError(f"{label!r} cannot be a label")
-            kind = type(label) if kind is None else kind
-            if type(label) is not kind:
-                raise ValueError(f"labels are {kind.__name__} in this model; {label!r} is not")
-            if label not in self.index:
-                try:
-                    orjson.dumps(label)
-                except orjson.JSONEncodeError as error:
-                    raise ValueError(f"{label!r} cannot be a label: {error}") from error
-        weights = batch.weights
-        if weights is not None and len(weights) != len(labels):
-            raise ValueError(f"{len(weights)} weights were given for {len(labels)} messages")
-        given: Sequence[object] = () if weights is None else weights
-        for weight in given:
-            if not isinstance(weight, int | float) or not 0 < weight <= WEIGHT_MAX:
-                raise ValueError(f"a message's weight must be above 0 and at most 1e9, not {weight!r}")
-        return labels, weights
 
     def freeze(self) -> FrozenState:
         """The state as plain values and arrays that no later learning changes."""
@@ -399,7 +365,3 @@ def _has_twin(view: View) -> bool:
         return view.gaussian == plain and plain.pseudo_observations > 0
     given = isinstance(view.reader, Terms) and view.reader.above is not None
     return view.keeps == "counts" and _draws(view) and not given
-
-
-def _plain(label: object) -> Label | None:
-    return cast("Label | None", label.item() if isinstance(label, np.generic) else label)

@@ -614,7 +614,7 @@ def test_the_stream_goes_on_while_a_snapshot_is_written() -> None:
         assert expected is not None
         for part in ("values", "digest", "accounts", "lineage", "statistics", "reading", "source"):
             assert getattr(snapshot, part) == getattr(expected, part), part
-        model = NaiveBayes()
+        model = NaiveBayes(TEXT_ONLY)
         model.restore(snapshot.values, snapshot.sections)
         assert model.digest() == snapshot.digest == plain_loop(alone.log).digest()
 

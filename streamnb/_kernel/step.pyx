@@ -13,7 +13,7 @@ import numpy as np
 cimport cython
 
 from streamnb import head as plain_head
-from streamnb.columns import Scores
+from streamnb.columns import Scores, checked_labels
 from streamnb.event_models import gaussian as plain_gaussian
 from streamnb.event_models import multinomial as plain_multinomial
 from streamnb.reading import category_counts, number, term_counts, text_of
@@ -375,7 +375,7 @@ cdef class Driver:
                 view[i] = c
             else:
                 return classes, indices, None
-        labels, weights = model.checked_labels(batch)
+        labels, weights = checked_labels(batch, model.classes)
         for i in range(n):
             label = labels[i]
             if label is None:
