@@ -52,8 +52,8 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     classes_max : int
         A label past it becomes a dead letter.
     max_tokens : int
-        Tokens of all views together, about 60 bytes each with two classes; at the cap the rarest sixteenth
-        is let go.
+        Tokens of all views together, about 70 bytes each with two classes, 25 of them for snapshots; at the
+        cap the rarest sixteenth is let go.
     """
 
     name: str = "streamnb"

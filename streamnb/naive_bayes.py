@@ -35,8 +35,8 @@ class NaiveBayes(Scorer):
     classes_max : int
         A label that would be one class more is refused and flagged.
     max_tokens : int, optional
-        How many tokens the counts may hold, about 60 bytes each with two classes; at the cap the rarest
-        sixteenth is let go. By default there is no cap.
+        How many tokens the counts may hold, about 45 bytes each with two classes, and 25 more once they
+        were frozen; at the cap the rarest sixteenth is let go. By default there is no cap.
     tokenizer : Tokenizer, optional
     raw : bool
         Whether scores carry the product posterior over the same counts beside their own.

@@ -131,17 +131,21 @@ def test_an_index_of_another_hash_is_built_anew() -> None:
     assert restored.digest(CLASSES).hex() == store.digest(CLASSES).hex()
 
 
-def test_eviction_is_the_plain_one_where_many_are_as_rare() -> None:
-    """Of equals the smaller hash goes first, and the mass is summed in that order."""
-    plain = CountStore(["words", "pairs"])
-    for store in (compiled := _grown(700), plain):
-        if store is plain:
-            plain.add_class()
-            plain.add_class()
-            for i in range(700):
-                plain["words" if i % 3 else "pairs"].add({f"token {i}": 1.0 + i % 5}, i % 2)
-        store.evict(211)
+@pytest.mark.parametrize(
+    ("tokens", "kinds", "gone"), [(700, 5, 211), (30_000, 2, 9_000), (12_000, 1, 11_000)]
+)
+def test_eviction_is_the_plain_one_where_many_are_as_rare(tokens: int, kinds: int, gone: int) -> None:
+    """Of equals the smaller hash goes first, however many they are; the mass is summed in that order."""
+    plain, compiled = CountStore(["words", "pairs"]), _kernel.CountStore(["words", "pairs"])
+    stores: list[CountStore | _kernel.CountStore] = [plain, compiled]
+    for store in stores:
+        store.add_class()
+        store.add_class()
+        for i in range(tokens):
+            store["words" if i % 3 else "pairs"].add({f"token {i}": 0.1 + i % kinds}, i % 2)
+        store.evict(gone)
     assert {view: dict(compiled[view].rows.items()) for view in plain} == {
         view: plain[view].rows for view in plain
     }
     assert compiled.evicted_mass == plain.evicted_mass
+    compiled.check_index()

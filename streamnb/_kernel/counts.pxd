@@ -18,6 +18,6 @@ cdef class CountStore:
     cdef grow(self, uint64_t rows, uint64_t size)
     cdef widen(self)
     cdef tidy(self)
-    cdef keep(self, kept)
+    cdef drop(self, gone)
     cdef _point(self)
     cdef bint _take_index(self, sections) except -1

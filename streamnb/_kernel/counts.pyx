@@ -21,6 +21,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from streamnb._kernel.blocks cimport Block, found_under, resized
 from streamnb._kernel.checks cimport LANES, check_rows, check_slots, is_text
+from streamnb._kernel.rarest cimport rarest
 from streamnb._kernel.statements cimport Statements
 from streamnb._kernel.tokens cimport SLACK
 from streamnb._kernel.table cimport (
@@ -168,7 +169,7 @@ cdef class ViewCounts:
             total = table.totals + self.view * table.n_classes + c
             total[0] = total[0] - removed if total[0] > removed else 0.0
             if emptied:
-                self.store.keep(np.array(self.store.freeze()["counts"]).any(axis=1))
+                self.store.drop(np.flatnonzero(~self.store._shown()["counts"].any(axis=1)))
 
     def merge(self, other, classes):
         """Add another view's counts; see `streamnb.counts.ViewCounts.merge`."""
@@ -244,6 +245,17 @@ cdef class CountStore:
         return self.table.rows
 
     # ---- memory
+
+    @property
+    def nbytes(self):
+        """Bytes of all arrays, with the room they have to grow and what the last freeze copied."""
+        cdef Block block
+        cdef uint64_t total = self.table.n_views * (self.table.n_classes + 1) * 8
+        for block in (
+            self.slots, self.old_slots, self.counts, self.bounds, self.arena, self.still_counts, self.still_slots
+        ):
+            total += block.size if block is not None else 0
+        return total
 
     cdef _point(self):
         """Point the table at its blocks."""
@@ -333,44 +345,23 @@ cdef class CountStore:
     def _evict(self, n):
         cdef Table* table = &self.table
         cdef uint64_t row, c, C = table.n_classes
-        cdef double[::1] sums = np.zeros(table.rows)
-        with nogil:
-            for row in range(table.rows):
-                for c in range(C):
-                    sums[row] += table.counts[row * C + c]
-        order = self._rarest(sums.base, n)
-        kept = np.ones(table.rows, np.uint8)
-        kept[order] = 0
-        for row in order.tolist():
+        gone = rarest(table, Statements([name(view) for view in self.views], []), n)
+        for row in gone.tolist():
+            mass = 0.0
             for c in range(C):
-                total = table.totals[view_of(table, row) * C + c] - table.counts[row * C + c]
+                count = table.counts[row * C + c]
+                mass += count
+                total = table.totals[view_of(table, row) * C + c] - count
                 table.totals[view_of(table, row) * C + c] = total if total > 0.0 else 0.0
-            self.evicted_mass += sums[row]
+            self.evicted_mass += mass
         self.evicted_tokens += n
-        self.keep(kept)
+        self.drop(np.sort(gone))
 
-    def _rarest(self, sums, n):
-        """The `n` rows of the smallest sums, rarest first; of equals those of the smaller hash."""
-        if n < 1:
-            return np.empty(0, np.int64)
-        last = np.partition(sums, n - 1)[n - 1]
-        rows = np.flatnonzero(sums <= last)  # more than n where many are as rare
-        statements = Statements([name(view) for view in self.views], [])
-        high, low = statements.hashes(self.bounds, self.arena, rows)
-        surely = np.count_nonzero(sums < last)
-        equals = np.flatnonzero(sums[rows] == last)
-        if len(equals) > n - surely:
-            limit = np.partition(high[equals], n - surely - 1)[n - surely - 1]
-            left = np.ones(len(rows), bool)
-            left[equals[high[equals] > limit]] = False
-            rows, high, low = rows[left], high[left], low[left]
-        return rows[np.lexsort((low, high, sums[rows]))][:n]
-
-    cdef keep(self, kept):
-        """Leave out the rows that are not kept; those that are move together."""
-        cdef const uint8_t[::1] mask = np.ascontiguousarray(kept, np.uint8)
+    cdef drop(self, gone):
+        """Leave out some rows, given in order; the others move together."""
+        cdef const int64_t[::1] rows = gone
         cdef Table* table = &self.table
-        cdef uint64_t row, start = 0, end, size, view, at = 0, last = 0, C = table.n_classes
+        cdef uint64_t row, start = 0, end, size, view, at = 0, last = 0, next = 0, C = table.n_classes
         self.arena = _owned(resized(self.arena, self.arena.size))  # another one, if this is looked at
         self.bounds = _owned(resized(self.bounds, self.bounds.size))
         self.counts = _owned(resized(self.counts, self.counts.size))
@@ -381,13 +372,14 @@ cdef class CountStore:
             for row in range(table.rows):
                 end, view = table.bounds[row + 1] >> 8, view_of(table, row)
                 size = end - start
-                if mask[row]:
+                if next == <uint64_t>rows.shape[0] or <uint64_t>rows[next] != row:
                     memmove(table.arena + at, table.arena + start, size)
                     memmove(table.counts + last * C, table.counts + row * C, C * sizeof(double))
                     at += size
                     last += 1
                     table.bounds[last] = at << 8 | view
                 else:
+                    next += 1
                     table.known[view] -= 1
                 start = end
             table.rows = last

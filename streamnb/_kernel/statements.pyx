@@ -8,6 +8,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from streamnb._kernel.murmur cimport Hash128, murmur
+from streamnb._kernel.table cimport Table, size_of
 from streamnb._kernel.tokens cimport grow
 
 
@@ -27,6 +28,7 @@ cdef class Statements:
         self.heads_at, self.tails_at = self.heads, self.tails
         self.head_ends = _ends(heads)
         self.tail_ends = _ends(tails)
+        self.longest_head = max(map(len, heads), default=0)
         self.longest_tail = max(map(len, tails), default=0)
 
     def __dealloc__(self):
@@ -34,25 +36,25 @@ cdef class Statements:
         free(self.tail_ends)
         free(self.buffer)
 
-    def hashes(self, token_bounds, token_bytes, rows):
-        """The hashes of some rows' tokens, without a count: upper and lower halves."""
-        cdef const uint64_t[::1] bounds = np.frombuffer(token_bounds, np.uint64)
-        cdef const uint8_t[::1] arena = np.frombuffer(token_bytes, np.uint8) if len(token_bytes) else None
+    cdef int reserve(self, const Table* table) noexcept nogil:
+        """Room for what is said of the longest token, so that `begin` cannot fail; -1 without memory."""
+        cdef uint64_t row, longest = 0
+        for row in range(table.rows):
+            longest = size_of(table, row) if size_of(table, row) > longest else longest
+        longest += self.longest_head + 4 + self.longest_tail + 8
+        return grow(<void**>&self.buffer, &self.capacity, longest, 1)
+
+    cdef hashes(self, const Table* table, rows):
+        """The hashes of some rows' tokens, without a count: upper and lower halves; after `reserve`."""
         cdef const int64_t[::1] chosen = rows
         cdef uint64_t[::1] high = np.empty(len(rows), np.uint64)
         cdef uint64_t[::1] low = np.empty(len(rows), np.uint64)
-        cdef const uint8_t* at = &arena[0] if arena is not None else NULL
-        cdef int64_t i, size = 0, n = chosen.shape[0]
+        cdef int64_t i, size
         cdef Hash128 h
-        with nogil:
-            for i in range(n):
-                size = self.begin(&bounds[0], at, chosen[i])
-                if size < 0:
-                    break
-                h = murmur(self.buffer, size)
-                high[i], low[i] = h.high, h.low
-        if size < 0:
-            raise MemoryError("no memory for a token's hash")
+        for i in range(chosen.shape[0]):
+            size = self.begin(table.bounds, table.arena, chosen[i])
+            h = murmur(self.buffer, size)
+            high[i], low[i] = h.high, h.low
         return high.base, low.base
 
     def sum_of(self, token_bounds, token_bytes, counts):

@@ -1,7 +1,7 @@
 """The kernel beside its peers and beside reading the text, on one core, in one run.
 
 ``python tests/bench/kernel.py [STREAM ...] [--runs R] [--data DIR] [--json]
-[--vocabulary] [--classes] [--length] [--memory] [--snapshots] [--largest N] [--folder DIR]``
+[--vocabulary] [--classes] [--length] [--memory] [--flood] [--snapshots] [--largest N] [--folder DIR]``
 
 Each contender passes over each stream, from texts in memory to scored and learned, in batches of 1,000 where
 it takes batches; the contenders take turns, so that all meet the same machine. Time is the processor's, not
@@ -43,6 +43,7 @@ from tests.bench.common import (
     versions,
 )
 from tests.bench.kernel_contenders import BOGOFILTER, RIVER, WC, Pass, contenders
+from tests.bench.kernel_flood import by_flood
 from tests.bench.kernel_growth import Row, by_classes, by_length, by_memory, by_vocabulary
 from tests.bench.kernel_snapshots import by_snapshots
 from tests.bench.kernel_targets import Runs, over, target_rows
@@ -53,6 +54,7 @@ PARTS = {
     "classes": "cost against the number of classes",
     "length": "cost against the length of a message",
     "memory": "bytes a token",
+    "flood": "memory and accuracy under words that come once, against a bound on tokens",
     "snapshots": "freeze, write, load and verify beside the bare file",
 }
 RUN_SECONDS_MIN = 0.3  # a fast contender passes over a stream until that is over
@@ -155,6 +157,7 @@ def further(options: argparse.Namespace, folder: Path) -> dict[str, list[Row]]:
         "classes": by_classes,
         "length": by_length,
         "memory": lambda: by_memory(options.largest),
+        "flood": lambda: by_flood(read_stream(options.data, "sms"), options.largest),
         "snapshots": lambda: by_snapshots(options.largest, folder),
     }
     return {name: part() for name, part in parts.items() if getattr(options, name)}

@@ -48,7 +48,9 @@ def processor_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def built(settings: Settings, *, compiled: bool, classes_max: int = 256) -> NaiveBayes:
+def built(
+    settings: Settings, *, compiled: bool, classes_max: int = 256, max_tokens: int | None = None
+) -> NaiveBayes:
     """A configuration's model by the twin that is asked for, whatever the installation would choose.
 
     Raises
@@ -61,6 +63,7 @@ def built(settings: Settings, *, compiled: bool, classes_max: int = 256) -> Naiv
         prior=settings.prior,
         head=settings.model.head,
         classes_max=classes_max,
+        max_tokens=max_tokens,
         tokenizer=settings.tokens,
         compiled=compiled,
     )

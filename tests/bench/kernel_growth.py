@@ -211,13 +211,13 @@ def our_memory(size: int) -> Row:
     settings = shipped(SPAM)
     grow(built(settings, compiled=True), 0, PER_MESSAGE * BATCH)  # whatever only the first step takes
     model = built(settings, compiled=True)
-    before = _memory()
+    before = memory_of_process()
     arrays: list[float] = []
     for begin in range(0, size, PER_MESSAGE * BATCH):
         end = min(begin + PER_MESSAGE * BATCH, size)
         grow(model, begin, end)
         held = getattr(model.counts, "nbytes", None)
-        arrays.append((_memory()[1] - before[1] if held is None else held) / end)
+        arrays.append((memory_of_process()[1] - before[1] if held is None else held) / end)
     row = _memory_row(SPAM, size, before)
     row["arrays, bytes a token"] = arrays[-1]
     row["most on the way, bytes a token"] = max(arrays[len(arrays) // 2 :])
@@ -229,7 +229,7 @@ def river_memory(size: int) -> Row:
     _, learn = river_model()
     learn("first", "a")
     texts = texts_of(np.arange(100_000))
-    before = _memory()
+    before = memory_of_process()
     for first in range(0, size, 100_000):
         texts = texts_of(np.arange(first, min(first + 100_000, size)))
         for text, label in zip(texts, labels_of(len(texts)), strict=True):
@@ -244,11 +244,11 @@ def _memory_row(model: str, size: int, before: tuple[int, int]) -> Row:
     return {
         "model": model,
         "vocabulary": size,
-        "resident, bytes a token": (_memory()[0] - before[0]) / size,
+        "resident, bytes a token": (memory_of_process()[0] - before[0]) / size,
     }
 
 
-def _memory() -> tuple[int, int]:
+def memory_of_process() -> tuple[int, int]:
     """Bytes of this process in memory, and of its data whether touched yet or not."""
     numbers = Path("/proc/self/statm").read_text(encoding="ascii").split()
     page = os.sysconf("SC_PAGE_SIZE")

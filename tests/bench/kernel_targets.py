@@ -56,6 +56,8 @@ PARTS = (
     OfPart("vocabulary", 10**7, "longest so far, ms", 50),
     OfPart("memory", 10**6, "most on the way, bytes a token", 64),
     OfPart("memory", 10**7, "most on the way, bytes a token", 64),
+    OfPart("flood", 10**7, "arrays / budget", 1.05),
+    OfPart("flood", 10**7, "lost, points", 1),
     OfPart("snapshots", 10**6, "p99, ms", 10),
     OfPart("snapshots", 10**7, "p99, ms", 100),
     OfPart("snapshots", 10**7, "over plain write", 1.5),
