@@ -167,7 +167,7 @@ cdef inline void log_likelihood(
     cdef const double* row
     cdef const Feature* feature
     cdef uint64_t i, j
-    cdef double one
+    cdef double one, log_nothing = -INFINITY
     for j in range(S):
         z[j] = 0.0
         n += totals[active[j]]
@@ -175,6 +175,7 @@ cdef inline void log_likelihood(
         return
     if view.smoothing == SMOOTH_LAPLACE:
         pseudo_total = view.pseudo * vocabulary
+        log_nothing = log_count(view, 0.0)
     elif view.smoothing == SMOOTH_DIRICHLET:
         pseudo_total = view.pseudo
     for j in range(S):
@@ -187,9 +188,12 @@ cdef inline void log_likelihood(
         row = table.counts + <uint64_t>feature.row * C
         p = 0.0
         if view.smoothing == SMOOTH_LAPLACE:
-            for j in range(S):
-                one = row[active[j]] if feature.row >= 0 else 0.0
-                z[j] += feature.f * (log_count(view, one) - log_totals[j])
+            if feature.row < 0:
+                for j in range(S):
+                    z[j] += feature.f * (log_nothing - log_totals[j])
+            else:
+                for j in range(S):
+                    z[j] += feature.f * (log_count(view, row[active[j]]) - log_totals[j])
             continue
         if view.smoothing == SMOOTH_DIRICHLET:
             n_k = 0.0

@@ -13,7 +13,7 @@ import numpy as np
 cimport cython
 
 from streamnb import head as plain_head
-from streamnb.columns import Scores, checked_labels
+from streamnb.columns import Batch, Scores, checked_labels
 from streamnb.event_models import gaussian as plain_gaussian
 from streamnb.event_models import multinomial as plain_multinomial
 from streamnb.reading import category_counts, number, term_counts, text_of
@@ -40,7 +40,7 @@ from streamnb._kernel.head cimport (
 )
 from streamnb._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
 from streamnb._kernel.tokens cimport (
-    SLACK, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, Scratch, Text, Tokens, alphabet, point_at, read_tokens
+    SLACK, PyUnicode_GET_LENGTH, PyUnicode_KIND, Scratch, Text, Tokens, alphabet, point_at, read_tokens
 )
 from streamnb._kernel.whole cimport MAIL, NUMBERS, URLS
 
@@ -317,7 +317,7 @@ cdef class Driver:
         column = fields.get(self.groups[0][0]) if single else None
         single = isinstance(column, list) and len(column) >= n
         for i in range(n):
-            if single and type((<list>column)[i]) is str and PyUnicode_IS_ASCII((<list>column)[i]):
+            if single and type((<list>column)[i]) is str and PyUnicode_KIND((<list>column)[i]) == 1:  # no surrogates
                 alive.append(point_at(inbox.texts + i, (<list>column)[i]))
                 lengths[i] = log(1.0 + <double>inbox.texts[i].size)
                 continue
@@ -362,29 +362,24 @@ cdef class Driver:
         cdef int64_t[::1] view = indices
         if not learn:
             return classes, indices, None
-        labels = batch.labels
+        labels = batch.labels if type(batch.labels) is list else list(batch.labels)
         kind = type(classes[0]) if classes else None
-        if batch.weights is None and type(labels) is list:  # the common case: labels that are known
-            for i in range(n):
-                label = (<list>labels)[i]
-                if label is None:
-                    continue
-                c = index.get(label) if type(label) is kind else None
-                if c is None:
-                    break
-                view[i] = c
-            else:
-                return classes, indices, None
-        labels, weights = checked_labels(batch, model.classes)
         for i in range(n):
-            label = labels[i]
+            label = (<list>labels)[i]
             if label is None:
                 continue
-            c = index.get(label)
+            c = index.get(label) if type(label) is kind else None
+            if c is None:  # not as the labels before it, or a new one
+                (label,), _ = checked_labels(Batch({}, [label]), classes)
+                kind = type(label) if kind is None else kind
+                c = index.get(label)
             if c is None and len(classes) < model.classes_max:
                 c = index[label] = len(classes)
                 classes.append(label)
             view[i] = -2 if c is None else c
+        weights = batch.weights
+        if weights is not None:
+            _, weights = checked_labels(Batch({}, [None] * n, weights), classes)
         return classes, indices, weights
 
     # ---- the state, in and out

@@ -30,6 +30,9 @@ cdef Alphabet* alphabet() except NULL:
     return &letters
 
 
+cdef bint latin_stays = True  # the lower case of a Latin-1 character is one: the first page is enough
+
+
 cdef int load(uint32_t number) except -1:
     """Ask for the kinds and lower cases of 256 code points."""
     cdef Page* page = <Page*>malloc(sizeof(Page))
@@ -63,7 +66,9 @@ cdef object point_at(Text* text, string):
     """
     cdef Py_ssize_t i
     cdef bint expands = False
-    if not PyUnicode_IS_ASCII(string):
+    if PyUnicode_KIND(string) == 1 and latin_stays:
+        text.kind = 0 if PyUnicode_IS_ASCII(string) else 1
+    else:
         for i in range(PyUnicode_GET_LENGTH(string)):
             if low_of(PyUnicode_READ(PyUnicode_KIND(string), PyUnicode_DATA(string), i)) == EXPANDS:
                 expands = True
@@ -78,6 +83,8 @@ cdef object point_at(Text* text, string):
 
 
 load(0)
+for _code in range(256):
+    latin_stays = latin_stays and letters.pages[0].lower[_code] < 256
 for _code in range(128):
     letters.word[_code] = letters.pages[0].lower[_code] if letters.pages[0].kind[_code] == WORD else 0
     letters.parts[_code] = (
