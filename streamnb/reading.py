@@ -159,7 +159,7 @@ def _mapping(value: object, field: str, what: str) -> Mapping[object, object]:
 
 def _name(key: object, field: str, others: Mapping[str, object]) -> str:
     """A key of a mapping as the text it is known by."""
-    name = _whole(str(key), field)
+    name = key if type(key) is str and key.isascii() else _whole(str(key), field)
     if name in others:
         raise ValueError(f"field `{field}` holds two names that are both {name!r} as text")
     return name
@@ -182,7 +182,7 @@ def _named_values(
         for key, column in fields.items():
             if key not in taken and _kind_of(column[i], key) is type(reader):
                 found[_name(key, "the message", found)] = column[i]
-    return ((name, value) for name, value in found.items() if not is_missing(value))
+    return ((name, value) for name, value in found.items() if type(value) is str or not is_missing(value))
 
 
 def _kind_of(value: object, field: str) -> type[Block] | None:
@@ -214,8 +214,9 @@ def block(reader: Block, values: Iterator[tuple[str, object]]) -> dict[str, floa
     features = {}
     if isinstance(reader, Numbers):
         for name, value in values:
-            x = number(_plain(value), name)
-            if not math.isnan(x):
+            # The common case first: a finite float is itself.
+            x = value if type(value) is float and abs(value) <= NUMBER_MAX else number(_plain(value), name)
+            if x == x:  # noqa: PLR0124 - NaN is missing
                 features[name] = x
     elif isinstance(reader, Flags):
         for name, value in values:
