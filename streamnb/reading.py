@@ -135,7 +135,9 @@ def term_counts(value: object, field: str, above: float | None = None) -> dict[s
     """
     counts: dict[str, float] = {}
     for term, count in _mapping(value, field, "terms to counts").items():
-        if above is not None:
+        if above is not None and type(count) is int:  # the common case first
+            m = 1.0 if count > above else 0.0
+        elif above is not None:
             m = 1.0 if number(_plain(count), str(term)) > above else 0.0
         else:
             try:
