@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from streamnb import __version__
+from streamnb import __version__, _kernel, snapshots
 from streamnb.blocks import Categories, Flags, Numbers
 from streamnb.clock import SystemClock
 from streamnb.config import (
@@ -22,7 +22,7 @@ from streamnb.config import (
 )
 from streamnb.dead_letters import DeadLetters
 from streamnb.engine import Engine
-from streamnb.errors import SettingsError
+from streamnb.errors import SettingsError, SnapshotError
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
 from streamnb.naive_bayes import NaiveBayes
@@ -123,13 +123,54 @@ def restored(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
     return settings, built
 
 
+def snapshot_at(path: Path) -> Snapshot:
+    """A snapshot file, verified, to restore a model from.
+
+    Raises
+    ------
+    SnapshotError
+        It is torn, damaged, foreign or of another version.
+    StorageError
+        It cannot be read.
+    """
+    return snapshots.read(path, _kernel.memory)
+
+
+def verify(path: Path) -> str:
+    """Check every byte of a snapshot, restore its state and compute its digest again.
+
+    Where the file holds a hash table, every token is looked up in it as well.
+
+    Returns
+    -------
+    str
+        The digest.
+
+    Raises
+    ------
+    SnapshotError
+        The file is damaged, or the digest is another one than it says.
+    """
+    held = snapshot_at(path)
+    _, built = restored(held)
+    if _kernel.compiled and isinstance(built.counts, _kernel.CountStore):
+        built.counts.check_index()
+    digest = built.digest()
+    if digest != held.digest:
+        raise SnapshotError(
+            f"{path} says its digest is {held.digest['all']}, and its state's is {digest['all']}.",
+            "Use another snapshot; this state is not the one that was written.",
+        )
+    return digest["all"]
+
+
 def snapshot_of(settings: Settings, built: NaiveBayes) -> Snapshot:
     """A model's state without offsets, as `streamnb learn` writes it."""
-    values, sections = built.freeze()
+    frozen = built.freeze()
     return Snapshot(
-        values=values,
-        sections=sections,
-        digest=built.digest(),
+        values=frozen.values,
+        sections=frozen.sections,
+        digest=frozen.digest(),
         statistics={"message": decoder(settings).statistics(), "model": built.statistics()},
         reading=built.reading(),
         settings=description(settings),
@@ -204,7 +245,7 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False) -> 
     """
     came, goes, aside = check_rooms(settings)
     built, reads = model(settings), decoder(settings)
-    store = SnapshotDirectory(Path(settings.snapshots.directory), settings.snapshots.keep)
+    store = SnapshotDirectory(Path(settings.snapshots.directory), settings.snapshots.keep, _kernel.memory)
     opened: list[Source | Sink] = []
     try:
         opened.append(came_from := source(settings, came))

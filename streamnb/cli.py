@@ -79,7 +79,7 @@ def run(
     verbose: Annotated[bool, typer.Option("--verbose", help="Log the Kafka client's warnings too.")] = False,
 ) -> None:
     """Run the engine: records in, scores out, until SIGTERM or Ctrl-C (the batch in hand is finished)."""
-    from streamnb import _kernel, assembly, snapshots
+    from streamnb import _kernel, assembly
     from streamnb.config import load
     from streamnb.metrics import Metrics
     from streamnb.stopping import StopOnSignals
@@ -91,15 +91,15 @@ def run(
     if not _kernel.compiled:
         logging.getLogger("streamnb").warning("plain Python, about fifty times slower: %s", _kernel.reason)
     settings = load(config, changes or ())
-    begin = snapshots.read(begin_from) if begin_from is not None else None
+    begin = assembly.snapshot_at(begin_from) if begin_from is not None else None
     metrics = Metrics()
     metrics.serve(settings.metrics)
     engine = assembly.engine(settings, metrics=metrics, until_end=until_end)
-    try:
-        with StopOnSignals(engine.stop, settings.engine.stop_deadline_s):
+    with StopOnSignals(engine.stop, settings.engine.stop_deadline_s):  # closing waits for the disk, too
+        try:
             summary = engine.run(begin)
-    finally:
-        engine.close()
+        finally:
+            engine.close()
     logging.getLogger("streamnb").info(
         "stopped after %d records: %d scored, %d learned, %d dead letters in %.1f s; digest %s",
         summary.records,
@@ -155,8 +155,8 @@ def learn(
     for _, messages in _watched(history.batches(), "learning"):
         model.step(messages.batch, score=False)
     _warn_of_refused(history)
-    size = snapshots.write(output, assembly.snapshot_of(settings, model))
-    digest = model.digest()["all"]
+    snapshot = assembly.snapshot_of(settings, model)
+    size, digest = snapshots.write(output, snapshot), snapshot.digest["all"]
     print(f"{output}: {model.learned} messages, {len(model.classes)} classes, {size} bytes, digest {digest}")
 
 
@@ -199,27 +199,22 @@ def score(
     file: Annotated[str, typer.Argument(help="JSON lines; .gz is unpacked, - is standard input.")] = "-",
 ) -> None:
     """Score JSON lines by a snapshot, one line out for each message in; nothing is learned."""
-    from streamnb import assembly, snapshots
+    from streamnb import assembly
     from streamnb.history import History
-    from streamnb.score import encode, listed
+    from streamnb.score import encode
 
-    settings, model = assembly.restored(snapshots.read(snapshot))
+    settings, model = assembly.restored(assembly.snapshot_at(snapshot))
     history = History(file, assembly.decoder(settings))
     out = sys.stdout.buffer
     for records, messages in history.batches():
-        scores = listed(model.step(messages.batch, learn=False))
-        for i, row in enumerate(messages.rows):
-            out.write(
-                encode(
-                    scores,
-                    i,
-                    message_id=messages.ids[i],
-                    model=settings.model.name,
-                    partition=records.partition,
-                    offset=records.offsets[row],
-                )
-            )
-            out.write(b"\n")
+        scores = encode(
+            model.step(messages.batch, learn=False),
+            ids=messages.ids,
+            model=settings.model.name,
+            partition=records.partition,
+            offsets=[records.offsets[row] for row in messages.rows],
+        )
+        out.writelines(score + b"\n" for score in scores)
         out.flush()
     if history.refused:
         raise DataError(
@@ -234,9 +229,9 @@ def explain(
     top: Annotated[int, typer.Option(help="Tokens to name.", min=1)] = 10,
 ) -> None:
     """Say why a snapshot's model scores a text as it does; the parts add up to the difference."""
-    from streamnb import assembly, snapshots
+    from streamnb import assembly
 
-    settings, model = assembly.restored(snapshots.read(snapshot))
+    settings, model = assembly.restored(assembly.snapshot_at(snapshot))
     x = dict.fromkeys(settings.message.text[:1], text)
     explanation = model.explain_one(x)
     if explanation is None:
@@ -353,17 +348,9 @@ def snapshot_inspect(snapshot: SnapshotArgument, json: JsonOption = False) -> No
 @snapshot_app.command("verify")
 def snapshot_verify(snapshot: SnapshotArgument) -> None:
     """Check every byte, restore the state, and compute its digest again."""
-    from streamnb import assembly, snapshots
+    from streamnb import assembly
 
-    held = snapshots.read(snapshot)
-    _, model = assembly.restored(held)
-    digest = model.digest()
-    if digest != held.digest:
-        raise SnapshotError(
-            f"{snapshot} says its digest is {held.digest['all']}, and its state's is {digest['all']}.",
-            "Use another snapshot; this state is not the one that was written.",
-        )
-    print(f"{snapshot}: whole; digest {digest['all']}")
+    print(f"{snapshot}: whole; digest {assembly.verify(snapshot)}")
 
 
 def _print_mail(seed: int, n: int | None) -> None:

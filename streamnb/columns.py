@@ -9,9 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 Label = str | bool | int
@@ -20,6 +21,8 @@ Label = str | bool | int
 L = TypeVar("L", bound=Label)
 
 Floats = NDArray[np.float64]
+
+WEIGHT_MAX = 1e9
 
 
 class Flag(IntFlag):
@@ -97,6 +100,23 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self.n_classes)
+
+    def take(self, rows: Sequence[int]) -> Scores:
+        """Those rows, in that order."""
+        raw, why = self.raw_posterior, self.explanations
+        return Scores(
+            classes=self.classes,
+            n_classes=self.n_classes[rows],
+            posterior=self.posterior[rows],
+            log_odds=self.log_odds[rows],
+            u=self.u[rows],
+            raw_posterior=None if raw is None else raw[rows],
+            known_tokens=self.known_tokens[rows],
+            unknown_tokens=self.unknown_tokens[rows],
+            learned=self.learned[rows],
+            flags=self.flags[rows],
+            explanations=None if why is None else [why[row] for row in rows],
+        )
 
 
 class ScoreRows:
@@ -184,3 +204,47 @@ def likeliest(posterior: Mapping[L, float]) -> L | None:
     if len(equals) == 1:
         return equals[0]
     return min(equals, key=lambda label: (type(label).__name__, label), default=None)
+
+
+def checked_labels(
+    batch: Batch, classes: Sequence[Label]
+) -> tuple[list[Label | None], Sequence[float] | None]:
+    """A batch's labels, numpy's scalars as Python's own, and its weights.
+
+    Parameters
+    ----------
+    batch : Batch
+    classes : sequence of Label
+        Those there are: of their type the labels must be.
+
+    Raises
+    ------
+    ValueError
+        A label is not a string, integer or truth value that JSON can hold, or not of the type of the
+        others; a weight is not above 0 and at most 1e9, or there are more or fewer of them.
+    """
+    came: Sequence[object] = batch.labels
+    labels = [cast("Label | None", y.item() if isinstance(y, np.generic) else y) for y in came]
+    kind: type[Label] | None = type(classes[0]) if classes else None
+    for label in labels:
+        if label is None:
+            continue
+        if not isinstance(label, str | bool | int):
+            raise ValueError(f"{label!r} cannot be a label")
+        kind = type(label) if kind is None else kind
+        if type(label) is not kind:
+            raise ValueError(f"labels are {kind.__name__} in this model; {label!r} is not")
+    known = {None, *classes}
+    for label in (label for label in dict.fromkeys(labels) if label not in known):
+        try:
+            orjson.dumps(label)
+        except orjson.JSONEncodeError as error:
+            raise ValueError(f"{label!r} cannot be a label: {error}") from error
+    weights = batch.weights
+    if weights is not None and len(weights) != len(labels):
+        raise ValueError(f"{len(weights)} weights were given for {len(labels)} messages")
+    given: Sequence[object] = () if weights is None else weights
+    for weight in given:
+        if not isinstance(weight, int | float) or not 0 < weight <= WEIGHT_MAX:
+            raise ValueError(f"a message's weight must be above 0 and at most 1e9, not {weight!r}")
+    return labels, weights

@@ -70,7 +70,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("`max_tokens` must be at least 16")
 
 
-class KafkaInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="kafka"):
+class TopicsInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     """Topics to read.
 
     Parameters
@@ -78,31 +78,33 @@ class KafkaInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
     topics : tuple of str
     group : str, optional
         Under which offsets are committed for lag tools; they are never read back.
+    """
+
+    topics: tuple[str, ...]
+    group: str | None = None
+
+
+class KafkaInput(TopicsInput, frozen=True, tag="kafka"):
+    """Topics to read through kafka-python.
+
+    Parameters
+    ----------
     kafka : dict
         The client's own settings, over those of the table ``[kafka]``.
     """
 
-    topics: tuple[str, ...]
-    group: str | None = None
     kafka: Client = {}
 
 
-class ConfluentInput(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="confluent"
-):
+class ConfluentInput(TopicsInput, frozen=True, tag="confluent"):
     """Topics to read through librdkafka.
 
     Parameters
     ----------
-    topics : tuple of str
-    group : str, optional
-        As for `KafkaInput`.
     confluent : dict
         The client's own settings, over those of the table ``[confluent]``.
     """
 
-    topics: tuple[str, ...]
-    group: str | None = None
     confluent: Client = {}
 
 
@@ -125,7 +127,7 @@ class LinesInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
             raise ValueError("`line_bytes_max` must be at least 1")
 
 
-class KafkaOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="kafka"):
+class TopicOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
     """A topic to write, each record to the partition number it came from.
 
     Parameters
@@ -134,45 +136,40 @@ class KafkaOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     in_flight_max : int
         Records that may wait for the broker's word.
     delivery_timeout_ms : int
+    """
+
+    topic: str
+    in_flight_max: int = 20_000
+    delivery_timeout_ms: int = 120_000
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a limit below 1."""
+        if min(self.in_flight_max, self.delivery_timeout_ms) < 1:
+            raise ValueError("`in_flight_max` and `delivery_timeout_ms` must be at least 1")
+
+
+class KafkaOutput(TopicOutput, frozen=True, tag="kafka"):
+    """A topic to write through kafka-python.
+
+    Parameters
+    ----------
     kafka : dict
         The client's own settings, over those of the table ``[kafka]``.
     """
 
-    topic: str
-    in_flight_max: int = 20_000
-    delivery_timeout_ms: int = 120_000
     kafka: Client = {}
 
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1."""
-        if min(self.in_flight_max, self.delivery_timeout_ms) < 1:
-            raise ValueError("`in_flight_max` and `delivery_timeout_ms` must be at least 1")
 
-
-class ConfluentOutput(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="confluent"
-):
-    """A topic to write through librdkafka, each record to the partition number it came from.
+class ConfluentOutput(TopicOutput, frozen=True, tag="confluent"):
+    """A topic to write through librdkafka.
 
     Parameters
     ----------
-    topic : str
-    in_flight_max : int
-        Records that may wait for the broker's word.
-    delivery_timeout_ms : int
     confluent : dict
         The client's own settings, over those of the table ``[confluent]``.
     """
 
-    topic: str
-    in_flight_max: int = 20_000
-    delivery_timeout_ms: int = 120_000
     confluent: Client = {}
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1."""
-        if min(self.in_flight_max, self.delivery_timeout_ms) < 1:
-            raise ValueError("`in_flight_max` and `delivery_timeout_ms` must be at least 1")
 
 
 class LinesOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
@@ -181,10 +178,8 @@ class LinesOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     path: str
 
 
-TopicsInput = KafkaInput | ConfluentInput
-TopicOutput = KafkaOutput | ConfluentOutput
-InputSettings = TopicsInput | LinesInput
-OutputSettings = TopicOutput | LinesOutput
+InputSettings = KafkaInput | ConfluentInput | LinesInput
+OutputSettings = KafkaOutput | ConfluentOutput | LinesOutput
 
 
 class DeadLetterSettings(DeadLetterLimits, frozen=True, forbid_unknown_fields=True):
@@ -267,7 +262,8 @@ def client(settings: Settings, room: TopicsInput | TopicOutput | None = None) ->
     if isinstance(room, ConfluentInput | ConfluentOutput):
         merged = {**_dotted(settings.confluent), **_dotted(room.confluent)}
     else:
-        merged = {**settings.kafka, **(room.kafka if room is not None else {})}
+        own = room.kafka if isinstance(room, KafkaInput | KafkaOutput) else {}
+        merged = {**settings.kafka, **own}
     return {key: _looked_up(key, value) for key, value in merged.items()}
 
 

@@ -4,7 +4,7 @@ r"""The snapshot container: one file, readable by a stranger in any language. Ve
                u16 major, u16 minor, u32 number of sections, u64 bytes of header, u64 bytes of the file
     header     canonical JSON: UTF-8, keys sorted, no spaces
     table      for each section 80 bytes: name (32 bytes, zero-filled), type (8 bytes, zero-filled: one of
-               ``|u1 <u2 <u8 <f8``), u64 dimensions (1 or 2), u64 rows, u64 columns (1 if one dimension),
+               ``|u1 <u4 <u8 <f8``), u64 dimensions (1 or 2), u64 rows, u64 columns (1 if one dimension),
                u64 offset, u32 CRC-32C of the section and its padding, u32 zero
     sections   raw arrays, row by row, each at a multiple of 4,096 and zero-filled to the next one
     footer     magic 53 4E 42 0A 45 4E 44 0A ("SNB\nEND\n"), u64 bytes of the file,
@@ -13,13 +13,14 @@ r"""The snapshot container: one file, readable by a stranger in any language. Ve
 The part before the sections is zero-filled to 4,096 as well, and its checksum covers the filling. So every
 byte of the file is under a checksum or compared with what it must be: a flipped bit or a missing end is seen.
 A minor version may add sections, which older readers leave alone; another major version is refused.
+`streamnb.counts.CountStore.freeze` says how the tokens of a snapshot and their counts lie in its sections.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import orjson
@@ -27,6 +28,9 @@ from crc32c import crc32c
 
 from streamnb.errors import SnapshotError
 from streamnb.sections import Section
+
+Allocate = Callable[[int], memoryview]
+"""Gives so many bytes of memory to write to, which nobody else holds."""
 
 MAJOR, MINOR = 1, 0
 ALIGNMENT = 4096
@@ -38,7 +42,8 @@ _END = b"SNB\nEND\n"
 _PROLOGUE = struct.Struct("<8sHHIQQ")
 _ENTRY = struct.Struct("<32s8sQQQQII")
 _FOOTER = struct.Struct("<8sQII")
-_TYPES = ("|u1", "<u2", "<u8", "<f8")
+_TYPES = ("|u1", "<u4", "<u8", "<f8")
+_PIECE_BYTES = 1 << 18  # read and verified at once: it stays in the processor's cache
 
 
 class Contents(NamedTuple):
@@ -60,6 +65,33 @@ class _Entry(NamedTuple):
         return int(self.dtype.itemsize) * int(np.prod(self.shape, dtype=object))
 
 
+class File(Protocol):
+    """Where a container is read from: `streamnb.files.WholeFile`, or bytes."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+
+    def read_into(self, buffer: memoryview, offset: int) -> None:
+        """Fill a buffer from `offset` on; the bytes are there."""
+
+
+class _Held:
+    """Bytes as a file."""
+
+    def __init__(self, data: bytes) -> None:
+        self.size = len(data)
+        self._view = memoryview(data)
+
+    def read_into(self, buffer: memoryview, offset: int) -> None:
+        buffer[:] = self._view[offset : offset + len(buffer)]
+
+
+def fresh(size: int) -> memoryview:
+    """So many bytes of numpy's memory."""
+    return np.empty(size, np.uint8).data
+
+
 def encode(header: Mapping[str, object], sections: Mapping[str, Section]) -> Iterator[bytes | memoryview]:
     """The file, piece by piece.
 
@@ -68,7 +100,7 @@ def encode(header: Mapping[str, object], sections: Mapping[str, Section]) -> Ite
     header : mapping
         Anything JSON can say.
     sections : mapping of str to ndarray
-        Of one or two dimensions and type uint8, uint16, uint64 or float64.
+        Of one or two dimensions and type uint8, uint32, uint64 or float64.
 
     Yields
     ------
@@ -101,73 +133,118 @@ def encode(header: Mapping[str, object], sections: Mapping[str, Section]) -> Ite
     yield _FOOTER.pack(_END, size, crc32c(head), 0)
 
 
-def decode(data: bytes) -> Contents:
-    """The header and the sections of a file, every byte of it verified. The arrays share `data`'s memory.
+def decode(data: bytes, allocate: Allocate = fresh) -> Contents:
+    """The header and the sections of a file's bytes; see `read`.
+
+    Raises
+    ------
+    SnapshotError
+        The bytes are not a container, are torn or damaged, or are of another major version.
+    """
+    return read(_Held(data), allocate)
+
+
+def read(file: File, allocate: Allocate = fresh) -> Contents:
+    """The header and the sections of a file, every byte of it verified.
+
+    Each section is read once, into memory of its own: a piece is verified while it is in the processor's
+    cache. Nothing is allocated that the file is too small to fill.
+
+    Parameters
+    ----------
+    file : File
+    allocate : Allocate
+        The arrays show its memory, and are read-only.
 
     Raises
     ------
     SnapshotError
         The file is not a container, is torn or damaged, or is of another major version.
     """
-    if data[: len(_MAGIC)] != _MAGIC:
+    size = file.size
+    start = _part(file, 0, min(size, _PROLOGUE.size))
+    if start[: len(_MAGIC)] != _MAGIC:
         raise SnapshotError("It does not begin like a snapshot.", "Was another file put there?")
-    if len(data) < _PROLOGUE.size + _FOOTER.size:
+    if size < _PROLOGUE.size + _FOOTER.size:
         raise _torn("it is shorter than any snapshot")
-    _, major, minor, n_sections, header_size, size = _PROLOGUE.unpack_from(data)
+    _, major, minor, n_sections, header_size, said_size = _PROLOGUE.unpack(start)
     if major != MAJOR:
         raise SnapshotError(
             f"It is of container version {major}.{minor}; this streamnb reads {MAJOR}.x.",
             "Start the version of streamnb that wrote it.",
         )
-    if size != len(data):
-        raise _torn(f"it has {len(data)} bytes and says {size}")
-    end, footer_size, head_checksum, zero = _FOOTER.unpack_from(data, size - _FOOTER.size)
+    if said_size != size:
+        raise _torn(f"it has {size} bytes and says {said_size}")
+    body_end = size - _FOOTER.size
+    end, footer_size, head_checksum, zero = _FOOTER.unpack(_part(file, body_end, _FOOTER.size))
     if end != _END or footer_size != size or zero != 0:
         raise _torn("its last bytes are not a snapshot's")
     head_size = _PROLOGUE.size + header_size + _ENTRY.size * n_sections
     head_end = head_size + _padding(head_size)
-    if n_sections > SECTIONS_MAX or header_size > HEADER_BYTES_MAX or head_end > size - _FOOTER.size:
+    if n_sections > SECTIONS_MAX or header_size > HEADER_BYTES_MAX or head_end > body_end:
         raise _torn("its header does not fit into it")
-    view = memoryview(data)
-    if crc32c(view[:head_end]) != head_checksum or any(view[head_size:head_end]):
+    head = memoryview(_part(file, 0, head_end))
+    if crc32c(head) != head_checksum or any(head[head_size:]):
         raise _torn("the checksum of its header is wrong")
-    header_end = _PROLOGUE.size + header_size
-    sections = _sections(view, header_end, n_sections, head_end, size - _FOOTER.size)
+    table = _PROLOGUE.size + header_size
+    sections = _sections(file, head[table:head_size], head_end, body_end, allocate)
+    return Contents(_header(head[_PROLOGUE.size : table]), sections)
+
+
+def _header(text: memoryview) -> dict[str, object]:
     try:
-        header = orjson.loads(view[_PROLOGUE.size : header_end])
+        header = orjson.loads(text)
         orjson.dumps(header)  # reads deeper nesting than it writes, and a header is written again
     except (orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
         raise _torn("its header is not JSON, or nested too deeply") from error
     if not isinstance(header, dict):
         raise _torn("its header is not an object")
-    return Contents(header, sections)
+    return header
 
 
-def _sections(data: memoryview, table: int, n_sections: int, start: int, end: int) -> dict[str, Section]:
+def _sections(file: File, table: memoryview, start: int, end: int, allocate: Allocate) -> dict[str, Section]:
     """The sections, which lie end to end between `start` and `end`."""
     sections: dict[str, Section] = {}
-    for i in range(n_sections):
-        entry = _entry(data, table + i * _ENTRY.size)
+    for i, at in enumerate(range(0, len(table), _ENTRY.size)):
+        entry = _entry(table[at : at + _ENTRY.size], file.size)
         after = entry.offset + entry.size
         after += _padding(after)
         if entry.offset != start or after > end or entry.name in sections:
             raise _torn(f"section {i} is not where the table says")
-        if crc32c(data[start:after]) != entry.checksum or any(data[entry.offset + entry.size : after]):
-            raise _torn(f"the checksum of section `{entry.name}` is wrong")
-        array = np.frombuffer(data[entry.offset : entry.offset + entry.size], entry.dtype)
-        sections[entry.name] = array.reshape(entry.shape)
+        sections[entry.name] = _section(file, entry, allocate)
         start = after
     if start != end:
         raise _torn("there is more in it than its table says")
     return sections
 
 
-def _entry(data: memoryview, at: int) -> _Entry:
-    name, dtype, dimensions, rows, columns, offset, checksum, zero = _ENTRY.unpack_from(data, at)
+def _section(file: File, entry: _Entry, allocate: Allocate) -> Section:
+    """One section, its bytes and those of its padding verified."""
+    size, checksum = entry.size, 0
+    memory = allocate(size)
+    for at in range(0, size, _PIECE_BYTES):
+        piece = memory[at : at + _PIECE_BYTES]
+        file.read_into(piece, entry.offset + at)
+        checksum = crc32c(piece, checksum)
+    padding = _part(file, entry.offset + size, _padding(size))
+    if crc32c(padding, checksum) != entry.checksum or any(padding):
+        raise _torn(f"the checksum of section `{entry.name}` is wrong")
+    return np.frombuffer(memory.toreadonly(), entry.dtype).reshape(entry.shape)
+
+
+def _part(file: File, offset: int, size: int) -> bytearray:
+    """Some bytes of a file, not many."""
+    part = bytearray(size)
+    file.read_into(memoryview(part), offset)
+    return part
+
+
+def _entry(packed: memoryview, file_size: int) -> _Entry:
+    name, dtype, dimensions, rows, columns, offset, checksum, zero = _ENTRY.unpack(packed)
     text = dtype.rstrip(b"\0").decode("ascii", "replace")
     if text not in _TYPES or dimensions not in {1, 2} or (dimensions == 1 and columns != 1) or zero:
         raise _torn("its table names a type or shape that no snapshot has")
-    if max(rows, columns) > len(data):
+    if max(rows, columns) > file_size:
         raise _torn("its table names a section larger than the file")
     shape = (rows,) if dimensions == 1 else (rows, columns)
     return _Entry(name.rstrip(b"\0").decode("ascii", "replace"), np.dtype(text), shape, offset, checksum)

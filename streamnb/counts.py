@@ -207,17 +207,31 @@ class CountStore:
         for view, counts in self.views.items():
             counts.merge(other[view], classes)
 
-    def digest(self, classes: Sequence[str]) -> Digest:
-        """The digest of all rows and totals, by the classes' names."""
+    def digest(self, classes: Sequence[str], sections: Sections | None = None) -> Digest:
+        """The digest of all rows and totals.
+
+        Parameters
+        ----------
+        classes : sequence of str
+            Their names, in order.
+        sections : mapping of str to ndarray, optional
+            What `freeze` gave, whose digest is taken in the place of the store's as it stands. Nothing that
+            learning changes is looked at then, so that another thread may ask.
+        """
         digest = Digest()
-        for view, counts in self.views.items():
-            for token, row in counts.rows.items():
-                for class_name, n in zip(classes, row, strict=True):
-                    if n:
-                        digest.add(name("count", view, token, class_name), n)
-            for class_name, n in zip(classes, counts.totals, strict=True):
+        views = list(self.views)
+        for view, token, row in self._rows() if sections is None else _rows_of(_located(sections)):
+            for class_name, n in zip(classes, row, strict=True):
                 if n:
-                    digest.add(name("total", view, class_name), n)
+                    digest.add(name("count", views[view], token, class_name), n)
+        if sections is None:
+            totals = [counts.totals for counts in self.views.values()]
+        else:
+            totals = section(sections, "totals", np.float64).tolist()
+        for view_name, view_totals in zip(views, totals, strict=True):
+            for class_name, n in zip(classes, view_totals, strict=True):
+                if n:
+                    digest.add(name("total", view_name, class_name), n)
         return digest
 
     def freeze(self) -> dict[str, Section]:
@@ -226,19 +240,28 @@ class CountStore:
         Returns
         -------
         dict of str to ndarray
-            ``token_bytes`` uint8 (B,), UTF-8 end to end; ``token_ends`` uint64 (T,), where each ends;
-            ``token_views`` uint16 (T,); ``counts`` float64 (T, C); ``totals`` float64 (views, C).
+            ``token_bytes`` uint8 (B,), UTF-8 end to end; ``token_bounds`` uint64 (T + 1,), 0 and then for
+            each token 256 times where it ends, plus the number of its view; ``counts`` float64 (T, C);
+            ``totals`` float64 (views, C).
+
+        Notes
+        -----
+        The compiled twin adds its hash table, which saves building one and which this store leaves alone:
+        ``index`` uint32 (slots,); ``index_before`` uint32 (slots,), only while a table grows; and
+        ``index_state`` uint64 (4,): version of the hash, seed, rows moved, rows moving.
         """
         n_classes = len(next(iter(self.views.values())).totals) if self.views else 0
         tokens = [token.encode() for counts in self.views.values() for token in counts.rows]
-        sizes = np.fromiter(map(len, tokens), np.uint64, len(tokens))
         rows = [row for counts in self.views.values() for row in counts.rows.values()]
-        views = [np.full(len(counts.rows), i, np.uint16) for i, counts in enumerate(self.views.values())]
+        bounds = np.zeros(len(tokens) + 1, np.uint64)
+        np.cumsum(np.fromiter(map(len, tokens), np.uint64, len(tokens)), out=bounds[1:])
+        bounds *= np.uint64(256)
+        views = [len(counts.rows) for counts in self.views.values()]
+        bounds[1:] += np.repeat(np.arange(len(views), dtype=np.uint64), views)
         totals = [counts.totals for counts in self.views.values()]
         return {
             "token_bytes": np.frombuffer(b"".join(tokens), np.uint8),
-            "token_ends": np.cumsum(sizes, dtype=np.uint64),
-            "token_views": np.concatenate(views) if views else np.empty(0, np.uint16),
+            "token_bounds": bounds,
             "counts": np.array(rows, np.float64).reshape(len(tokens), n_classes),
             "totals": np.array(totals, np.float64).reshape(len(self.views), n_classes),
         }
@@ -254,18 +277,18 @@ class CountStore:
         n_classes = n_classes if self.views else 0  # as `freeze` has it
         frozen = checked(sections, len(self.views), n_classes)
         restored = [ViewCounts(n_classes) for _ in self.views]
-        blob, start = frozen.blob.tobytes(), 0
-        for view, end, row in zip(
-            frozen.views.tolist(), frozen.ends.tolist(), frozen.counts.tolist(), strict=True
-        ):
-            token = blob[start:end].decode()
+        for view, token, row in _rows_of(frozen):
             if token in restored[view].rows:
                 raise twice()
             restored[view].rows[token] = row
-            start = end
         for view_counts, totals in zip(restored, frozen.totals.tolist(), strict=True):
             view_counts.totals = totals
         self.views = dict(zip(self.views, restored, strict=True))
+
+    def _rows(self) -> Iterator[tuple[int, str, list[float]]]:
+        for view, counts in enumerate(self.views.values()):
+            for token, row in counts.rows.items():
+                yield view, token, row
 
 
 def sum_of(row: Sequence[float]) -> float:
@@ -277,11 +300,22 @@ def sum_of(row: Sequence[float]) -> float:
 
 
 class Frozen(NamedTuple):
-    """The sections of a count store, checked; see `CountStore.freeze` for the shapes."""
+    """The sections of a count store, tokens taken apart; see `CountStore.freeze` for the shapes.
+
+    Parameters
+    ----------
+    blob : ndarray of uint8, shape (B,)
+    ends : ndarray of uint64, shape (T,)
+        Where each token ends; it begins where the one before it ends.
+    views : ndarray of uint64, shape (T,)
+        The number of each token's view.
+    counts : ndarray of float64, shape (T, C)
+    totals : ndarray of float64, shape (views, C)
+    """
 
     blob: NDArray[np.uint8]
     ends: NDArray[np.uint64]
-    views: NDArray[np.uint16]
+    views: NDArray[np.uint64]
     counts: Floats
     totals: Floats
 
@@ -298,21 +332,48 @@ def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
     """
     counts = floats(sections, "counts", (None, n_classes), minimum=0.0)
     totals = floats(sections, "totals", (n_views, n_classes), minimum=0.0)
-    ends = section(sections, "token_ends", np.uint64)
-    views = section(sections, "token_views", np.uint16)
+    bounds = section(sections, "token_bounds", np.uint64)
     blob = section(sections, "token_bytes", np.uint8)
-    if not ends.shape == views.shape == (len(counts),) or blob.ndim != 1:
+    if bounds.shape != (len(counts) + 1,) or blob.ndim != 1:
         raise SnapshotError("The sections of the count store are not of one length.", HINT)
-    last = int(ends[-1]) if len(ends) else 0
-    if last != len(blob) or bool((ends[1:] < ends[:-1]).any()) or bool((views >= n_views).any()):
+    frozen = _located(sections)
+    ends = bounds >> np.uint64(8)
+    if (
+        bounds[0] != 0
+        or ends[-1] != len(blob)
+        or bool((ends[1:] < ends[:-1]).any())
+        or bool((frozen.views >= n_views).any())
+    ):
         raise SnapshotError("The tokens of the count store overlap or point outside.", HINT)
-    _check_text(blob, ends)
+    _check_text(blob, frozen.ends)
     if not counts.any(axis=1).all():
         raise SnapshotError("A token of the count store counts nothing.", HINT)
     for view in range(n_views):
-        if not np.allclose(counts[views == view].sum(axis=0), totals[view], rtol=1e-9, atol=1e-9):
+        if not np.allclose(counts[frozen.views == view].sum(axis=0), totals[view], rtol=1e-9, atol=1e-9):
             raise SnapshotError("The totals of the count store are not the sums of its rows.", HINT)
-    return Frozen(blob, ends, views, counts, totals)
+    return frozen
+
+
+def _located(sections: Sections) -> Frozen:
+    """Sections that hold what they should, tokens taken apart."""
+    bounds = section(sections, "token_bounds", np.uint64)
+    return Frozen(
+        blob=section(sections, "token_bytes", np.uint8),
+        ends=bounds[1:] >> np.uint64(8),
+        views=bounds[1:] & np.uint64(255),
+        counts=section(sections, "counts", np.float64),
+        totals=section(sections, "totals", np.float64),
+    )
+
+
+def _rows_of(frozen: Frozen) -> Iterator[tuple[int, str, list[float]]]:
+    """View number, token and counts of each row."""
+    blob, start = frozen.blob.tobytes(), 0
+    for view, end, row in zip(
+        frozen.views.tolist(), frozen.ends.tolist(), frozen.counts.tolist(), strict=True
+    ):
+        yield view, blob[start:end].decode(), row
+        start = end
 
 
 def _check_text(blob: NDArray[np.uint8], ends: NDArray[np.uint64]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
@@ -23,8 +24,9 @@ from streamnb.offsets import Account, Accounts
 from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start
 from streamnb.record import Partition, RecordBatch
 from streamnb.recovery import check_identity, check_statistics, starting_point
-from streamnb.score import Output, encode, listed
+from streamnb.score import Output, encode
 from streamnb.snapshot import Snapshot, differences
+from streamnb.snapshot_writer import Kept, SnapshotWriter
 from streamnb.snapshots import SnapshotSettings
 
 _log = logging.getLogger("streamnb.engine")
@@ -134,7 +136,7 @@ class Engine:
         self.dead_letters = dead_letters
         self.store = store
         self.settings = settings
-        self.snapshots = snapshots
+        self.writer = SnapshotWriter(store, snapshots, clock, metrics)
         self.output = output
         self.clock = clock
         self.metrics = metrics
@@ -147,10 +149,8 @@ class Engine:
         self._identity: dict[str, str] = {}
         self._lineage: list[dict[str, object]] = []
         self._stopping = False
-        self._snapshot_due_s = 0.0
         self._records_since_snapshot = 0
-        self._changed = False  # since the newest snapshot
-        self._failures = 0
+        self._changed = False  # since the newest snapshot, or the one in flight
 
     def stop(self) -> None:
         """Ask the loop to end after the batch in hand; safe from a signal handler."""
@@ -164,8 +164,8 @@ class Engine:
         3. **Score** each message with the model as it stands, and
         4. **learn** it if it has a label: one step of the classifier, message by message.
         5. **Publish** scores and dead letters, and account for every offset.
-        6. **Snapshot** when due: state and offsets together; see `snapshot`.
-        7. **Commit** the snapshot's offsets, as advice for lag tools.
+        6. **Snapshot** when due: state and offsets together, written by a thread; see `snapshot`.
+        7. **Commit** the offsets of one that was written meanwhile, as advice for lag tools.
 
         Parameters
         ----------
@@ -183,8 +183,7 @@ class Engine:
             batches = self.source.poll(pace.batch_records_max, pace.poll_timeout_ms)  # 1. Poll
             for records in batches:
                 self._process(records)  # 2. to 5.
-            if self._is_snapshot_due():
-                self._try_snapshot()  # 6. and 7.
+            self._tend_snapshots()  # 6. and 7.
             if self._is_finished():
                 break
         self.snapshot()
@@ -193,7 +192,8 @@ class Engine:
         return self.summary
 
     def close(self) -> None:
-        """Let go of source, sinks and snapshots, whatever happened before."""
+        """Let go of source, sinks and snapshots, whatever happened before; what is in flight ends first."""
+        self.writer.close()
         for part in (self.source, self.sink, self.dead_letters.sink, self.store):
             part.close()
 
@@ -212,34 +212,29 @@ class Engine:
 
     def _publish(self, records: RecordBatch, messages: Messages, scores: Scores) -> tuple[int, int]:
         """Publish a batch; returns how many scores were, and how many messages were learned."""
-        partition = records.partition
-        state = {str(p): account.next_offset for p, account in self.accounts.items()}
-        values: list[bytes | None] = []
-        keys: list[bytes | None] = []
-        learned = 0
-        labels, rows = messages.batch.labels, listed(scores)
+        partition, labels = records.partition, messages.batch.labels
         refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
-        for i, row in enumerate(messages.rows):
-            if i in refused:
-                continue
-            offset = records.offsets[row]
-            if labels[i] is not None:
-                learned += 1
-                if self.output.emit == "unlabelled":
-                    continue
-            values.append(
-                encode(
-                    rows,
-                    i,
-                    message_id=messages.ids[i],
-                    model=self.name,
-                    partition=partition,
-                    offset=offset,
-                    state={**state, str(partition): offset} if self.output.state else None,
-                )
-            )
-            keys.append(records.keys[row])
+        kept = [i for i in range(len(labels)) if i not in refused]
+        unlabelled = [i for i in kept if labels[i] is None]
+        learned = len(kept) - len(unlabelled)
+        if self.output.emit == "unlabelled":
+            kept = unlabelled
+        rows = [messages.rows[i] for i in kept]
+        offsets = [records.offsets[row] for row in rows]
+        states = None
+        if self.output.state:
+            state = {str(p): account.next_offset for p, account in self.accounts.items()}
+            states = [{**state, str(partition): offset} for offset in offsets]
+        values = encode(
+            scores if len(kept) == len(scores) else scores.take(kept),
+            ids=[messages.ids[i] for i in kept],
+            model=self.name,
+            partition=partition,
+            offsets=offsets,
+            states=states,
+        )
         if values:
+            keys = [records.keys[row] for row in rows]
             self.sink.publish(partition.number, values, keys, [()] * len(values))
         self.dead_letters.publish(records, messages.refused)
         return len(values), learned
@@ -273,11 +268,13 @@ class Engine:
     # ---- snapshots
 
     def snapshot(self) -> None:
-        """Keep state and offsets together, if anything was read since the last time:
+        """Keep state and offsets together, now, if anything was read since the last time.
+
+        One that is in flight is waited for first. The order of things is what makes a restart safe:
 
         1. **Freeze** state and offsets, between two batches.
         2. **Flush**: every score and dead letter up to those offsets was acknowledged.
-        3. **Write** temporary, sync, publish under a new name, sync the directory, prune.
+        3. **Write** temporary, sync, publish under a new name, sync the directory, prune: by a thread.
         4. **Commit** the offsets, as advice for lag tools.
 
         Raises
@@ -287,59 +284,52 @@ class Engine:
         StorageError
             It could not be written; likewise.
         """
-        if not self._changed:
-            return
+        self.writer.wait()
+        self._tend_snapshots()
+        if self._changed:
+            self._begin_snapshot()
+        self.writer.wait()
+        self._note_kept(self.writer.collect())
+
+    def _tend_snapshots(self) -> None:
+        """See what became of the one in flight, and begin the next if it is due; the stream goes on."""
+        try:
+            self._note_kept(self.writer.collect())
+            if self._changed and self.writer.is_due(self._records_since_snapshot):
+                self._begin_snapshot()
+        except StorageError as error:
+            self._changed, self._records_since_snapshot = True, 0
+            self.writer.forgive(error)
+
+    def _begin_snapshot(self) -> None:
         began_s = self.clock.monotonic_s()
-        values, sections = self.classifier.freeze()  # 1. Freeze
-        next_offsets = {partition: account.next_offset for partition, account in self.accounts.items()}
+        frozen = self.classifier.freeze()  # 1. Freeze
         snapshot = Snapshot(
-            values=values,
-            sections=sections,
-            digest=self.classifier.digest(),
+            values=frozen.values,
+            sections=frozen.sections,
+            digest={},
             statistics=self._statistics(),
             reading=self.classifier.reading(),
             settings=self.description,
             source=self._identity,
-            accounts=self.accounts,
-            lineage=self._lineage,
+            accounts={partition: replace(account) for partition, account in self.accounts.items()},
+            lineage=list(self._lineage),
             written_ms=self.clock.wall_ms(),
             streamnb=self.version,
         )
         self.sink.flush(self.settings.flush_timeout_ms)  # 2. Flush
         self.dead_letters.sink.flush(self.settings.flush_timeout_ms)
-        sequence = self.store.write(snapshot)  # 3. Write
-        self.source.commit(next_offsets)  # 4. Commit
-        self.summary.snapshots += 1
-        self._records_since_snapshot = 0
-        self._changed = False
-        self._schedule_snapshot()
-        self._note_lag()
-        self.metrics.snapshots.labels("kept").inc()
+        self.writer.begin(snapshot, frozen.digest)  # 3. Write
+        self._changed, self._records_since_snapshot = False, 0
         self.metrics.snapshot_seconds.observe(self.clock.monotonic_s() - began_s)
-        _log.info("snapshot %d holds %s", sequence, self._positions())
 
-    def _try_snapshot(self) -> None:
-        """A disk that refuses once may take the next one; the stream goes on meanwhile."""
-        try:
-            self.snapshot()
-        except StorageError as error:
-            self._failures += 1
-            self.metrics.snapshots.labels("failed").inc()
-            if self._failures >= self.snapshots.failures_max:
-                raise
-            _log.error("%s The stream goes on; failure %d.", error, self._failures)
-            self._schedule_snapshot()
-        else:
-            self._failures = 0
-
-    def _is_snapshot_due(self) -> bool:
-        if not self._records_since_snapshot:
-            return False
-        due = self.clock.monotonic_s() >= self._snapshot_due_s
-        return due or self._records_since_snapshot >= self.snapshots.interval_records * (1 + self._failures)
-
-    def _schedule_snapshot(self) -> None:
-        self._snapshot_due_s = self.clock.monotonic_s() + self.snapshots.interval_s
+    def _note_kept(self, kept: Kept | None) -> None:
+        if kept is None:
+            return
+        self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
+        self.summary.snapshots += 1
+        self._note_lag()
+        _log.info("snapshot %d holds %s", kept.sequence, _positions(kept.accounts))
 
     def _statistics(self) -> dict[str, object]:
         return {"message": self.decoder.statistics(), "model": self.classifier.statistics()}
@@ -371,8 +361,8 @@ class Engine:
                 self.accounts[partition] = Account(offset, offset)
                 self._changed = True
         self._ends = self.source.end_offsets()
-        self._schedule_snapshot()
-        _log.info("ready at %s", self._positions())
+        self.writer.schedule()
+        _log.info("ready at %s", _positions(self.accounts))
 
     def _note(self, event: dict[str, object]) -> None:
         self._lineage.append(event)
@@ -395,5 +385,6 @@ class Engine:
         for partition, account in self.accounts.items():
             self.metrics.stand(partition, account.next_offset, ends.get(partition))
 
-    def _positions(self) -> str:
-        return ", ".join(f"{p} @ {account.next_offset}" for p, account in sorted(self.accounts.items()))
+
+def _positions(accounts: Accounts) -> str:
+    return ", ".join(f"{p} @ {account.next_offset}" for p, account in sorted(accounts.items()))

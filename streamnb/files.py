@@ -62,15 +62,61 @@ def _translated(doing: str, path: Path | str, kind: type[StreamnbError] = Storag
 # Whole files
 
 
-def read_bytes(path: Path, bytes_max: int) -> bytes:
-    """A regular file's content, its size checked before anything is allocated.
+class WholeFile:
+    """A regular file open for reading anywhere in it; made by `open_whole`.
+
+    Attributes
+    ----------
+    size : int
+        Bytes it had when it was opened.
+    """
+
+    def __init__(self, fd: int, path: Path, size: int) -> None:
+        self.size = size
+        self._fd = fd
+        self._path = path
+
+    def read_into(self, buffer: memoryview, offset: int) -> None:
+        """Fill a buffer of bytes from `offset` on.
+
+        Raises
+        ------
+        StorageError
+            The file ends before the buffer is full, or the disk refused.
+        """
+        filled = 0
+        with _translated("read", self._path):
+            while filled < len(buffer):
+                n = os.preadv(self._fd, [buffer[filled:]], offset + filled)
+                if not n:
+                    raise self._changed()
+                filled += n
+
+    def check_size(self) -> None:
+        """See that the file is as long as when it was opened.
+
+        Raises
+        ------
+        StorageError
+            It is not.
+        """
+        if os.fstat(self._fd).st_size != self.size:
+            raise self._changed()
+
+    def _changed(self) -> StorageError:
+        return StorageError(f"{self._path} changed while it was read.", "Let nothing else write there.")
+
+
+@contextmanager
+def open_whole(path: Path, bytes_max: int) -> Iterator[WholeFile]:
+    """A regular file to read, its size checked before anything is.
 
     Parameters
     ----------
     path : Path
         Its last component may not be a symbolic link.
     bytes_max : int
-        The most that is read.
+        The most that it may hold.
 
     Raises
     ------
@@ -80,22 +126,20 @@ def read_bytes(path: Path, bytes_max: int) -> bytes:
     with _translated("read", path):
         # Without O_NONBLOCK a named pipe would hold the process until somebody writes to it.
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode):
-                raise StorageError(f"{path} is not a regular file.", "Name the file itself.")
-            if status.st_size > bytes_max:
-                raise StorageError(
-                    f"{path} has {status.st_size} bytes, more than the {bytes_max} allowed.",
-                    "It is not what was expected there, or the limit is too low.",
-                )
-            with os.fdopen(fd, "rb", closefd=False) as file:
-                data = file.read(status.st_size + 1)
-        finally:
-            os.close(fd)
-    if len(data) != status.st_size:
-        raise StorageError(f"{path} changed while it was read.", "Let nothing else write there.")
-    return data
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise StorageError(f"{path} is not a regular file.", "Name the file itself.")
+        if status.st_size > bytes_max:
+            raise StorageError(
+                f"{path} has {status.st_size} bytes, more than the {bytes_max} allowed.",
+                "It is not what was expected there, or the limit is too low.",
+            )
+        file = WholeFile(fd, path, status.st_size)
+        yield file
+        file.check_size()
+    finally:
+        os.close(fd)
 
 
 def read_text(path: Path, bytes_max: int) -> str:
@@ -480,8 +524,14 @@ class LineReader:
                 self._complete(b"", terminated=False)
             return
         *pieces, rest = chunk.split(b"\n")
-        for piece in pieces:
-            self._complete(piece, terminated=True)
+        if pieces and self._open_bytes:
+            self._complete(pieces.pop(0), terminated=True)
+        if b"\r\n" in chunk or max(map(len, pieces), default=0) > self._line_bytes_max:
+            for piece in pieces:
+                self._complete(piece, terminated=True)
+        else:  # nothing to cut or to leave out
+            self._ready.extend(pieces)
+            self._lines_read += len(pieces)
         if rest:
             self._open_pieces.append(rest)
             self._open_bytes += len(rest)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
+from types import NoneType
+from typing import Any
 
 import msgspec
 import orjson
 
-from streamnb.columns import Batch, Label
+from streamnb.columns import Batch
 from streamnb.errors import RecordError
 from streamnb.record import RecordBatch
 
@@ -27,7 +30,17 @@ LABEL_CHARACTERS_MAX = 256  # every later score names every class: one long labe
 
 _UTF_16 = re.compile(rb"(?:[\t-~]\x00){2}|(?:\x00[\t-~]){2}")
 
+_ABSENT = frozenset({NoneType})
+_STRINGS = _ABSENT | {str}
+_FLAGS = _ABSENT | {bool}
+_CATEGORIES = _ABSENT | {str, int, float, bool}
+
 Id = str | int
+Read = Callable[[object, str], object]
+"""Reads the value at a path or raises a `RecordError`: what a value may be is said there alone."""
+Refusal = tuple[int, RecordError]
+Faults = dict[int, RecordError]
+"""Why messages are refused, by their place."""
 
 
 class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,7 +91,7 @@ class Messages:
     rows: list[int]
     ids: list[Id | None]
     batch: Batch
-    refused: list[tuple[int, RecordError]]
+    refused: list[Refusal]
 
 
 class Decoder:
@@ -104,16 +117,13 @@ class Decoder:
     def __init__(self, fields: MessageFields, labels: Mapping[str, str] | None = None) -> None:
         self.fields = fields
         self.labels = dict(labels or {})
-        self._readers = {
-            **dict.fromkeys(fields.text, _text),
-            **dict.fromkeys(fields.category, _category),
-            **dict.fromkeys(fields.number, _number),
-            **dict.fromkeys(fields.flag, _flag),
+        self._readers: dict[str, tuple[Read, frozenset[type]]] = {
+            **dict.fromkeys(fields.text, (_text, _STRINGS)),
+            **dict.fromkeys(fields.category, (_category, _CATEGORIES)),
+            **dict.fromkeys(fields.number, (_number, _ABSENT)),
+            **dict.fromkeys(fields.flag, (_flag, _FLAGS)),
         }
         self._needed = fields.text or tuple(self._readers)
-        self._paths = {
-            path: tuple(path.split(".")) for path in (*self._readers, fields.id, fields.label, fields.weight)
-        }
 
     def statistics(self) -> dict[str, object]:
         """The settings that the statistics depend on: not the limit, nor what a message is called."""
@@ -122,74 +132,91 @@ class Decoder:
         return {"fields": fields, "labels": self.labels}
 
     def decode(self, records: RecordBatch) -> Messages:
-        """Decode a batch; never raises for what a record holds."""
-        columns: dict[str, list[object]] = {path: [] for path in self._readers}
-        labels: list[Label | None] = []
-        weights: list[float] = []
-        messages = Messages([], [], Batch(columns, labels, weights), [])
-        for row, value in enumerate(records.values):
-            try:
-                message = self._parse(value)
-                message_id, label, weight = self._id(message), self._label(message), self._weight(message)
-                fields = self._fields(message)
-            except RecordError as error:
-                messages.refused.append((row, error))
-                continue
-            messages.rows.append(row)
-            messages.ids.append(message_id)
-            labels.append(label)
-            weights.append(weight)
-            for path, column in columns.items():
-                column.append(fields[path])
-        return messages
+        """Decode a batch; never raises for what a record holds.
 
-    def _parse(self, value: bytes | None) -> dict[str, object]:
-        if value is None:
-            raise RecordError("tombstone", "The record has no value.")
-        if len(value) > self.fields.bytes_max:
-            raise RecordError(
-                "oversized",
-                f"{len(value)} bytes are more than `message.bytes_max` = {self.fields.bytes_max}.",
-            )
-        try:
-            message = orjson.loads(value)
-        except orjson.JSONDecodeError as error:
-            raise _refusal(value, error) from error
-        if not isinstance(message, dict):
-            raise RecordError("schema", f"The record is a JSON {type(message).__name__}, not an object.")
-        return message
-
-    def _at(self, message: object, path: str) -> object:
-        for key in self._paths[path]:
-            if not isinstance(message, dict):
-                return None
-            message = message.get(key)
-        return message
-
-    def _fields(self, message: dict[str, object]) -> dict[str, object]:
-        fields: dict[str, object] = {
-            path: read(self._at(message, path), path) for path, read in self._readers.items()
+        Record by record this is: parse it, read id, label, weight and the fields in turn; the first refusal
+        counts. It is done column by column, where a column of nothing but harmless types is taken whole.
+        """
+        parsed, rows, refused = self._parse(records.values)
+        faults: Faults = {}
+        ids = self._ids(_column(parsed, self.fields.id), faults)
+        labels = self._labels(_column(parsed, self.fields.label), faults)
+        weights: list[Any] | None = None
+        if self.fields.weight:
+            column = _column(parsed, self.fields.weight)
+            weights = _read(column, self.fields.weight, _weight, frozenset(), faults)
+        fields = {
+            path: _read(_column(parsed, path), path, read, as_they_are, faults)
+            for path, (read, as_they_are) in self._readers.items()
         }
-        if all(fields[path] is None for path in self._needed):
-            raise RecordError("missing_text", f"None of the fields {list(self._needed)} is there.")
-        return fields
+        self._refuse_empty(fields, len(parsed), faults)
+        if faults:
+            kept = [i for i in range(len(parsed)) if i not in faults]
+            refused += [(rows[i], error) for i, error in faults.items()]
+            refused.sort(key=itemgetter(0))
+            rows, ids, labels = ([column[i] for i in kept] for column in (rows, ids, labels))
+            fields = {path: [column[i] for i in kept] for path, column in fields.items()}
+            weights = None if weights is None else [weights[i] for i in kept]
+        return Messages(rows, ids, Batch(fields, labels, weights), refused)
 
-    def _id(self, message: dict[str, object]) -> Id | None:
-        value = self._at(message, self.fields.id)
-        if isinstance(value, int | float) and abs(value) > ID_MAX:
-            raise RecordError("number_range", f"The id {value} is past 2^53; write it as a string.")
-        if isinstance(value, bool | float | list | dict) or value == "":
-            raise RecordError("schema", f"The id `{self.fields.id}` must be a string or an integer.")
-        if isinstance(value, str) and len(value) > ID_CHARACTERS_MAX:
-            raise RecordError("schema", f"The id has {len(value)} characters, more than {ID_CHARACTERS_MAX}.")
-        return value if isinstance(value, str | int) else None
+    def _refuse_empty(self, fields: Mapping[str, list[Any]], n: int, faults: Faults) -> None:
+        empty: Iterable[int] = range(n)
+        for path in self._needed:
+            column = fields[path]
+            empty = [i for i in empty if column[i] is None]
+        what = f"None of the fields {list(self._needed)} is there."
+        for i in empty:
+            faults.setdefault(i, RecordError("missing_text", what))
 
-    def _label(self, message: dict[str, object]) -> str | None:
-        value = self._at(message, self.fields.label)
+    def _parse(self, values: list[bytes | None]) -> tuple[list[dict[str, object]], list[int], list[Refusal]]:
+        """The objects in records, the rows they stand in, and the rows that hold none."""
+        parsed: list[dict[str, object]] = []
+        rows: list[int] = []
+        refused: list[Refusal] = []
+        loads, bytes_max = orjson.loads, self.fields.bytes_max
+        for row, value in enumerate(values):
+            if value is None:
+                refused.append((row, RecordError("tombstone", "The record has no value.")))
+                continue
+            if len(value) > bytes_max:
+                what = f"{len(value)} bytes are more than `message.bytes_max` = {bytes_max}."
+                refused.append((row, RecordError("oversized", what)))
+                continue
+            try:
+                message = loads(value)
+            except orjson.JSONDecodeError as error:
+                refused.append((row, _refusal(value, error)))
+                continue
+            if not isinstance(message, dict):
+                what = f"The record is a JSON {type(message).__name__}, not an object."
+                refused.append((row, RecordError("schema", what)))
+                continue
+            parsed.append(message)
+            rows.append(row)
+        return parsed, rows, refused
+
+    def _ids(self, column: list[Any], faults: Faults) -> list[Any]:
+        if set(map(type, column)) == {str}:
+            lengths = set(map(len, column))
+            if min(lengths) > 0 and max(lengths) <= ID_CHARACTERS_MAX:
+                return column
+        return _read(column, self.fields.id, _id, _ABSENT, faults)
+
+    def _labels(self, column: list[Any], faults: Faults) -> list[Any]:
+        """Labels are few: each is read once, unless one is refused or equals another of another type."""
+        path = self.fields.label
+        if _STRINGS.issuperset(map(type, column)):
+            given, refused = list(set(column)), Faults()
+            meant = dict(zip(given, _read(given, path, self._label, _ABSENT, refused), strict=True))
+            if not refused:
+                return [meant[label] for label in column]
+        return _read(column, path, self._label, _ABSENT, faults)
+
+    def _label(self, value: object, path: str) -> str | None:
         if value is None:
             return None
         if isinstance(value, list | dict):
-            raise RecordError("label", f"The label `{self.fields.label}` must not be a list or an object.")
+            raise RecordError("label", f"The label `{path}` must not be a list or an object.")
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
         label = self.labels.get(text, value)
         if not isinstance(label, str):
@@ -201,17 +228,6 @@ class Decoder:
                 "label", f"The label has {len(label)} characters, more than {LABEL_CHARACTERS_MAX}."
             )
         return label
-
-    def _weight(self, message: dict[str, object]) -> float:
-        if not self.fields.weight:
-            return 1.0
-        value = self._at(message, self.fields.weight)
-        if value is None:
-            return 1.0
-        weight = _number(value, self.fields.weight)
-        if weight is None or not 0 < weight <= WEIGHT_MAX:
-            raise RecordError("number_range", f"The weight must be above 0 and at most 1e9, not {value!r}.")
-        return weight
 
 
 def _refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
@@ -239,6 +255,53 @@ def _refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
     if "infinity" in what:
         return RecordError("number_range", f"A number is too large: {what}.")
     return RecordError("json_syntax", f"Not one JSON document: {what}.")
+
+
+def _column(parsed: list[dict[str, object]], path: str) -> list[Any]:
+    """The value at a path of each message; ``None`` where it leads nowhere."""
+    first, *others = path.split(".")
+    column: list[Any] = [message.get(first) for message in parsed]
+    for key in others:
+        column = [value.get(key) if isinstance(value, dict) else None for value in column]
+    return column
+
+
+def _read(
+    column: list[Any], path: str, read: Read, as_they_are: frozenset[type], faults: Faults
+) -> list[Any]:
+    """Read each value of a column; a row is refused for the first fault that is found in it.
+
+    `as_they_are` names the types whose every value `read` would give back unchanged.
+    """
+    if as_they_are.issuperset(map(type, column)):
+        return column
+    values: list[object] = []
+    for i, value in enumerate(column):
+        try:
+            values.append(read(value, path))
+        except RecordError as error:
+            faults.setdefault(i, error)
+            values.append(None)
+    return values
+
+
+def _id(value: object, path: str) -> Id | None:
+    if isinstance(value, int | float) and abs(value) > ID_MAX:
+        raise RecordError("number_range", f"The id {value} is past 2^53; write it as a string.")
+    if isinstance(value, bool | float | list | dict) or value == "":
+        raise RecordError("schema", f"The id `{path}` must be a string or an integer.")
+    if isinstance(value, str) and len(value) > ID_CHARACTERS_MAX:
+        raise RecordError("schema", f"The id has {len(value)} characters, more than {ID_CHARACTERS_MAX}.")
+    return value if isinstance(value, str | int) else None
+
+
+def _weight(value: object, path: str) -> float:
+    if value is None:
+        return 1.0
+    weight = _number(value, path)
+    if weight is None or not 0 < weight <= WEIGHT_MAX:
+        raise RecordError("number_range", f"The weight must be above 0 and at most 1e9, not {value!r}.")
+    return weight
 
 
 def _text(value: object, path: str) -> str | None:

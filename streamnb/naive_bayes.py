@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from streamnb import linear, sampling, sums
-from streamnb.columns import Batch, Flag, Label, ScoreRows, Scores, likeliest
+from streamnb.columns import Batch, Flag, Label, ScoreRows, Scores, checked_labels, likeliest
 from streamnb.posterior import log_odds, log_odds_of, never_labelled, softmax
 from streamnb.reading import Reading, read
 from streamnb.scorer import Evidence, Scorer, columns_of, share_of_unknown
@@ -90,7 +90,7 @@ class NaiveBayes(Scorer):
 
     def _step(self, batch: Batch, *, score: bool, learn: bool) -> Scores:
         """`step`, as it is specified; the compiled driver does the same."""
-        labels, weights = self.checked_labels(batch) if learn else ([None] * len(batch), None)
+        labels, weights = checked_labels(batch, self.classes) if learn else ([None] * len(batch), None)
         readings = [read(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
         rows = ScoreRows(raw=self.raw and score)
         for i, reading in enumerate(readings):
@@ -239,7 +239,7 @@ class NaiveBayes(Scorer):
         """
         with self.lock:
             batch = Batch(columns_of(x), [y], [weight])
-            (label,), _ = self.checked_labels(batch)
+            (label,), _ = checked_labels(batch, self.classes)
             if label is None:
                 raise ValueError("a message without a label was never learned")
             sums.unlearn(self, read(self.views, self.tokenizer, batch.fields, 0), label, weight)

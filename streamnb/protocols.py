@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from streamnb.columns import Batch, Scores
 from streamnb.record import Headers, Partition, RecordBatch
-from streamnb.sections import Section, Sections
+from streamnb.sections import FrozenState, Sections
 from streamnb.snapshot import Snapshot
 
 Start = Literal["earliest", "latest"] | int
@@ -23,8 +23,11 @@ class Classifier(Protocol):
     def step(self, batch: Batch, *, score: bool = True, learn: bool = True) -> Scores:
         """Score each message, then learn it if it has a label, in order; or only one of the two."""
 
-    def freeze(self) -> tuple[dict[str, object], dict[str, Section]]:
-        """The state as plain values and arrays that no later learning changes."""
+    def freeze(self) -> FrozenState:
+        """The state as plain values and arrays that no later learning changes.
+
+        Its digest may be asked for by another thread, while this one learns on.
+        """
 
     def restore(self, values: Mapping[str, object], sections: Sections) -> None:
         """Take the place of what `freeze` gave.
@@ -46,7 +49,11 @@ class Classifier(Protocol):
 
 
 class SnapshotStore(Protocol):
-    """Where snapshots are kept. One learner holds it at a time."""
+    """Where snapshots are kept. One learner holds it at a time.
+
+    The engine asks for the newest before it begins; from then on only one thread writes, which is not the
+    engine's own.
+    """
 
     def newest(self) -> Snapshot | None:
         """The newest whole snapshot; ``None`` if none was ever written.

@@ -11,7 +11,7 @@ import orjson
 
 from streamnb.blocks import Block, Categories, Flags, Numbers, token_of
 from streamnb.columns import Flag
-from streamnb.tokens import Category, Terms, Text, Tokenizer
+from streamnb.tokens import Category, Counts, Terms, Text, Tokenizer, parts_of
 from streamnb.view import View, fields_of, reads_text
 
 TERM_COUNT_MAX = 1e9
@@ -56,12 +56,16 @@ def read(
     for view in views:
         reader = view.reader
         if reads_text(reader):
-            text = texts.get(reader.fields)
-            if text is None:
-                text = texts[reader.fields] = tokenizer.read(text_of(reader.fields, fields, i, characters))
-            if text.truncated:
-                flags |= Flag.TRUNCATED
-            features.append(view.weighed(reader.read(text, tokenizer)))
+            counts: Counts = {}
+            for prefix, names in parts_of(reader):
+                text = texts.get(names)
+                if text is None:
+                    text = texts[names] = tokenizer.read(text_of(names, fields, i, characters))
+                if text.truncated:
+                    flags |= Flag.TRUNCATED
+                for token, n in reader.read(text, tokenizer).items():
+                    counts[prefix + token] = counts.get(prefix + token, 0.0) + n
+            features.append(view.weighed(counts))
             continue
         if isinstance(reader, Categories | Flags | Numbers):
             features.append(block(reader, _named_values(reader, views, fields, i)))

@@ -1,18 +1,20 @@
 """A score: what is published of a message. Its identity is the source address, so a repeat is known.
 
-The form is `schemas/score.schema.json`; tests hold what is emitted to it.
+The form is `schemas/score.schema.json`; tests hold what is emitted to it. A batch is encoded column by
+column: orjson writes the numbers of many rows at once, and each row fills a template of what is alike in all.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from itertools import pairwise
+from typing import Literal
 
 import msgspec
+import numpy as np
 import orjson
 
-from streamnb.columns import Flag, Scores, likeliest
+from streamnb.columns import Flag, Floats, Scores
 from streamnb.message import Id
 from streamnb.record import Partition
 
@@ -43,93 +45,125 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("`explanation` must not be below 0")
 
 
-class Listed(NamedTuple):
-    """The columns of `Scores` as lists, made once a batch: numbers out of arrays cost more than a score."""
-
-    classes: list[str]
-    n_classes: list[int]
-    posterior: list[list[float]]
-    log_odds: list[list[float]]
-    raw_posterior: list[list[float]] | None
-    known_tokens: list[int]
-    unknown_tokens: list[int]
-    learned: list[int]
-    flags: list[int]
-    explanations: list[dict[str, object] | None] | None
-
-
-def listed(scores: Scores) -> Listed:
-    """Scores, ready to be encoded row by row."""
-    raw = scores.raw_posterior
-    return Listed(
-        classes=[str(label) for label in scores.classes],
-        n_classes=scores.n_classes.tolist(),
-        posterior=scores.posterior.tolist(),
-        log_odds=scores.log_odds.tolist(),
-        raw_posterior=None if raw is None else raw.tolist(),
-        known_tokens=scores.known_tokens.tolist(),
-        unknown_tokens=scores.unknown_tokens.tolist(),
-        learned=scores.learned.tolist(),
-        flags=scores.flags.tolist(),
-        explanations=scores.explanations,
-    )
-
-
 def encode(
-    scores: Listed,
-    i: int,
+    scores: Scores,
     *,
-    message_id: Id | None,
+    ids: Sequence[Id | None],
     model: str,
     partition: Partition,
-    offset: int,
-    state: Mapping[str, int] | None = None,
-) -> bytes:
-    """Row i of `scores` as JSON.
+    offsets: Sequence[int],
+    states: Sequence[Mapping[str, int]] | None = None,
+) -> list[bytes]:
+    """Scores as JSON, one object a row.
 
     Parameters
     ----------
-    message_id : str, int or None
+    scores : Scores
+    ids : sequence of str, int or None, length n
         ``None``: the source address stands in, ``topic-partition-offset``.
     model : str
         The model's name.
-    partition, offset
-        The source address.
-    state : mapping of str to int, optional
-        Next offset by partition, of what the model had learned.
+    partition, offsets
+        The source addresses, one offset a row.
+    states : sequence of mapping of str to int, optional
+        Next offset by partition, of what the model had learned at each row.
 
     Returns
     -------
-    bytes
-        One JSON object, without a newline.
+    list of bytes
+        Without newlines. Of equal posteriors the smallest class is the prediction, as in
+        `streamnb.columns.likeliest`; what no JSON number can say (the log odds of an only class) is null.
+
+    Examples
+    --------
+    >>> from streamnb.columns import Batch
+    >>> from streamnb.naive_bayes import NaiveBayes
+    >>> scores = NaiveBayes(classes=["ham"]).step(Batch({"text": ["hello"]}, [None]))
+    >>> encode(scores, ids=["m-1"], model="spam", partition=Partition("mail", 0), offsets=[7])[0][:51]
+    b'{"id":"m-1","prediction":"ham","posterior":{"ham":1'
     """
-    classes = scores.classes[: scores.n_classes[i]]
-    posterior = dict(zip(classes, scores.posterior[i], strict=False))
-    score: dict[str, object] = {
-        "id": f"{partition}-{offset}" if message_id is None else message_id,
-        "prediction": likeliest(posterior),
-        "posterior": posterior,
-        "log_odds": named(classes, scores.log_odds[i]),
-        "known_tokens": scores.known_tokens[i],
-        "unknown_tokens": scores.unknown_tokens[i],
-        "learned": scores.learned[i],
-        "model": model,
-        "source": {"topic": partition.topic, "partition": partition.number, "offset": offset},
-    }
-    if scores.flags[i]:
-        score["flags"] = [str(flag.name).lower() for flag in Flag(scores.flags[i])]
-    if scores.raw_posterior is not None:
-        score["raw_posterior"] = named(classes, scores.raw_posterior[i])
-    if scores.explanations is not None and scores.explanations[i] is not None:
-        score["explanation"] = scores.explanations[i]
-    if state is not None:
-        score["state"] = state
-    return orjson.dumps(score)
+    if not len(scores):
+        return []
+    names = [str(label) for label in scores.classes]
+    of_ids = _lines(
+        [
+            f"{partition}-{offset}" if given is None else given
+            for given, offset in zip(ids, offsets, strict=True)
+        ]
+    )
+    said = {flags: _flags(flags) for flags in set(scores.flags.tolist())}
+    tails: list[list[bytes]] = []
+    if scores.explanations is not None:
+        tails.append([b"" if why is None else b',"explanation":' + _json(why) for why in scores.explanations])
+    if states is not None:
+        tails.append([b',"state":' + _json(state) for state in states])
+    values: list[bytes] = []
+    # Classes appear in the middle of a batch: each run of rows that know the same ones has a template.
+    changes = np.flatnonzero(np.diff(scores.n_classes, prepend=-1)).tolist()
+    for begin, end in pairwise([*changes, len(scores)]):
+        known = names[: scores.n_classes[begin]]
+        rows, columns = slice(begin, end), slice(len(known))
+        filled: list[Sequence[bytes] | Sequence[int]] = [
+            of_ids[rows],
+            _predictions(known, scores.posterior[rows, columns]),
+            *_numbers(scores.posterior[rows, columns]),
+            *_numbers(scores.log_odds[rows, columns]),
+            scores.known_tokens[rows].tolist(),
+            scores.unknown_tokens[rows].tolist(),
+            scores.learned[rows].tolist(),
+            offsets[rows],
+            [said[flags] for flags in scores.flags[rows].tolist()],
+        ]
+        if scores.raw_posterior is not None:
+            filled += _numbers(scores.raw_posterior[rows, columns])
+        filled += [tail[rows] for tail in tails]
+        template = _template(known, model, partition, scores.raw_posterior is not None, len(tails))
+        values += [template % row for row in zip(*filled, strict=True)]
+    return values
 
 
-def named(classes: Sequence[str], row: Sequence[float]) -> dict[str, float | None]:
-    """Numbers by class; what no JSON number can say (the log odds of an only class) is null."""
-    return {
-        label: value if -math.inf < value < math.inf else None
-        for label, value in zip(classes, row, strict=False)
-    }
+def _template(known: Sequence[str], model: str, partition: Partition, raw: bool, tails: int) -> bytes:
+    """A score's JSON with a place for whatever differs between rows; `tails` is how many end it."""
+    by_class = b",".join(_json(name).replace(b"%", b"%%") + b":%b" for name in known)
+    whose = _json({"model": model, "source": {"topic": partition.topic, "partition": partition.number}})
+    return b"".join(
+        [
+            b'{"id":%b,"prediction":%b,"posterior":{',
+            by_class,
+            b'},"log_odds":{',
+            by_class,
+            b'},"known_tokens":%d,"unknown_tokens":%d,"learned":%d,',
+            whose[1:-2].replace(b"%", b"%%"),
+            b',"offset":%d}%b',
+            b',"raw_posterior":{' + by_class + b"}" if raw else b"",
+            b"%b" * tails,
+            b"}",
+        ]
+    )
+
+
+def _predictions(known: Sequence[str], posterior: Floats) -> list[bytes]:
+    if not known:
+        return [b"null"] * len(posterior)
+    order = sorted(range(len(known)), key=known.__getitem__)
+    by_place = [_json(known[c]) for c in order]
+    return [by_place[place] for place in posterior[:, order].argmax(axis=1).tolist()]
+
+
+def _numbers(table: Floats) -> list[list[bytes]]:
+    """The JSON of each number, class by class."""
+    width = table.shape[1]
+    numbers = orjson.dumps(table.ravel(), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
+    return [numbers[c::width] for c in range(width)]
+
+
+def _lines(values: Sequence[str | int]) -> list[bytes]:
+    """The JSON of each value: written one a line, where no value holds a newline."""
+    return orjson.dumps(values, option=orjson.OPT_INDENT_2)[4:-2].split(b",\n  ")
+
+
+def _flags(flags: int) -> bytes:
+    return b',"flags":' + _json([str(flag.name).lower() for flag in Flag(flags)]) if flags else b""
+
+
+_json = orjson.dumps

@@ -1,8 +1,9 @@
-"""Sections: a state's raw arrays by name, and the checks they pass before anything believes them."""
+"""Sections: a state's raw arrays by name, frozen, and the checks they pass before anything believes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +18,27 @@ Section = NDArray[np.generic]
 Sections = Mapping[str, Section]
 
 HINT = "Use another snapshot; this file does not hold what streamnb wrote."
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenState:
+    """A model's state at one moment, which no later learning changes.
+
+    Whoever learns pays for the copy; the digest, which costs far more, is computed when it is asked for,
+    by whatever thread asks.
+
+    Parameters
+    ----------
+    values : dict
+        What JSON can say.
+    sections : dict of str to ndarray
+    digest : callable
+        Gives the digest of these values and sections, ``order_free`` and ``all``.
+    """
+
+    values: dict[str, object]
+    sections: dict[str, Section]
+    digest: Callable[[], dict[str, str]]
 
 
 def section(sections: Sections, name: str, dtype: type[T]) -> NDArray[T]:

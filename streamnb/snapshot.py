@@ -45,7 +45,7 @@ class Snapshot:
     Parameters
     ----------
     values, sections
-        What `Classifier.freeze` gave.
+        Of the state that `Classifier.freeze` gave.
     digest : dict of str to str
         Of that state.
     statistics : dict
@@ -112,7 +112,21 @@ class Snapshot:
         SnapshotError
             It is not a container, or not one of a snapshot.
         """
-        contents = container.decode(data)
+        return cls._of(container.decode(data))
+
+    @classmethod
+    def read(cls, file: container.File, allocate: container.Allocate) -> Self:
+        """The snapshot in a file; see `container.read`.
+
+        Raises
+        ------
+        SnapshotError
+            As `decode`.
+        """
+        return cls._of(container.read(file, allocate))
+
+    @classmethod
+    def _of(cls, contents: container.Contents) -> Self:
         try:
             header = msgspec.convert(contents.header, _Header)
             accounts = from_rows(header.accounts)

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from streamnb import files
+from streamnb.container import Allocate, fresh
 from streamnb.errors import SnapshotError
 from streamnb.snapshot import Snapshot
 
@@ -29,7 +30,7 @@ class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     directory : str
         One engine has it to itself.
     interval_s : float
-        A snapshot at least this often while records come in.
+        A snapshot is begun at least this often while records come in, unless one is still being written.
     interval_records : int
         And after this many records.
     keep : int
@@ -59,6 +60,8 @@ class SnapshotDirectory:
         Made if it is missing.
     keep : int
         How many of the newest stay.
+    allocate : Allocate
+        Gives the memory that sections are read into.
 
     Raises
     ------
@@ -66,9 +69,10 @@ class SnapshotDirectory:
         The directory cannot be used, or another learner holds it.
     """
 
-    def __init__(self, directory: Path, keep: int = 3) -> None:
+    def __init__(self, directory: Path, keep: int = 3, allocate: Allocate = fresh) -> None:
         self.directory = directory
         self.keep = keep
+        self._allocate = allocate
         files.make_directory(directory)
         self._lock = files.lock_directory(directory)
         for name in files.sweep_temporary(directory):
@@ -86,7 +90,7 @@ class SnapshotDirectory:
         first_error: SnapshotError | None = None
         for name in reversed(names):
             try:
-                return read(self.directory / name)
+                return read(self.directory / name, self._allocate)
             except SnapshotError as error:
                 _log.warning("%s", error)
                 first_error = first_error or error
@@ -120,8 +124,14 @@ class SnapshotDirectory:
         return sorted(name for name in files.list_names(self.directory, SUFFIX) if _number(name) >= 0)
 
 
-def read(path: Path) -> Snapshot:
+def read(path: Path, allocate: Allocate = fresh) -> Snapshot:
     """One snapshot file, verified.
+
+    Parameters
+    ----------
+    path : Path
+    allocate : Allocate
+        Gives the memory that sections are read into.
 
     Raises
     ------
@@ -130,9 +140,9 @@ def read(path: Path) -> Snapshot:
     StorageError
         It cannot be read.
     """
-    data = files.read_bytes(path, FILE_BYTES_MAX)
     try:
-        return Snapshot.decode(data)
+        with files.open_whole(path, FILE_BYTES_MAX) as file:
+            return Snapshot.read(file, allocate)
     except SnapshotError as error:
         raise SnapshotError(f"The snapshot {path} cannot be used. {error.what}", error.hint) from error
 

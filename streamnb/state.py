@@ -8,29 +8,29 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Literal, cast
+from typing import Literal
 
 import msgspec
 import numpy as np
 import orjson
 
 from streamnb import _kernel
+from streamnb.alphabet import UNICODE_VERSION
 from streamnb.blocks import Flags
-from streamnb.columns import Batch, Label
+from streamnb.columns import Batch, Label, checked_labels
 from streamnb.counts import CountStore
-from streamnb.digest import name
+from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
 from streamnb.event_models import Bernoulli, Gaussian, Multinomial, Statistic
 from streamnb.fields import FieldTotals
 from streamnb.head import CalibratedHead
 from streamnb.moments import Moments
 from streamnb.occurrences import Occurrences
-from streamnb.sections import HINT, Section, Sections, floats
+from streamnb.sections import HINT, FrozenState, Section, Sections, floats
 from streamnb.smoothing import FallbackPrior, FixedPrior, Laplace, LearnedPrior, Prior
-from streamnb.tokens import UNICODE_VERSION, Terms, Tokenizer
+from streamnb.tokens import Terms, Tokenizer
 from streamnb.view import EVERY_FIELD, TEXT_ONLY, View, reads_text
 
-WEIGHT_MAX = 1e9
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
 HeadKind = Literal["calibrated", "product"]
 
@@ -110,7 +110,7 @@ class State:
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
             self.head = CalibratedHead(len(self.text_views), len(self.other_views))
-        self.checked_labels(Batch({}, self.declared))
+        checked_labels(Batch({}, self.declared), ())
         for label in classes:
             self.class_index(label)
         self.lock = self._lock_of_counts()
@@ -190,46 +190,14 @@ class State:
         """Whether a label is a class, or may become one."""
         return label in self.index or len(self.classes) < self.classes_max
 
-    def checked_labels(self, batch: Batch) -> tuple[list[Label | None], Sequence[float] | None]:
-        """A batch's labels, numpy's scalars as Python's own, and weights.
-
-        Raises
-        ------
-        ValueError
-            A label is not a string, integer or truth value that JSON can hold, or not of the type of the
-            model's others; a weight is not above 0 and at most 1e9, or there are more or fewer of them.
-        """
-        labels: list[Label | None] = [_plain(label) for label in batch.labels]
-        kind: type[Label] | None = type(self.classes[0]) if self.classes else None
-        for label in labels:
-            if label is None:
-                continue
-            if not isinstance(label, str | bool | int):
-                raise ValueError(f"{label!r} cannot be a label")
-            kind = type(label) if kind is None else kind
-            if type(label) is not kind:
-                raise ValueError(f"labels are {kind.__name__} in this model; {label!r} is not")
-            if label not in self.index:
-                try:
-                    orjson.dumps(label)
-                except orjson.JSONEncodeError as error:
-                    raise ValueError(f"{label!r} cannot be a label: {error}") from error
-        weights = batch.weights
-        if weights is not None and len(weights) != len(labels):
-            raise ValueError(f"{len(weights)} weights were given for {len(labels)} messages")
-        given: Sequence[object] = () if weights is None else weights
-        for weight in given:
-            if not isinstance(weight, int | float) or not 0 < weight <= WEIGHT_MAX:
-                raise ValueError(f"a message's weight must be above 0 and at most 1e9, not {weight!r}")
-        return labels, weights
-
-    def freeze(self) -> tuple[dict[str, object], dict[str, Section]]:
+    def freeze(self) -> FrozenState:
         """The state as plain values and arrays that no later learning changes."""
         with self.lock:
             return self._freeze()
 
-    def _freeze(self) -> tuple[dict[str, object], dict[str, Section]]:
-        sections: dict[str, Section] = self.counts.freeze()
+    def _freeze(self) -> FrozenState:
+        counts = self.counts.freeze()
+        sections: dict[str, Section] = dict(counts)
         sections["class_counts"] = np.array([self.class_counts], np.float64)
         if self.moments:
             sections["moments"] = np.concatenate([moments.freeze() for moments in self.moments.values()])
@@ -242,7 +210,9 @@ class State:
             values |= {"evicted_tokens": self.counts.evicted_tokens, "evicted_mass": self.counts.evicted_mass}
         if self.fell_short:
             values["fell_short"] = self.fell_short
-        return values, sections
+        store, names = self.counts, self._class_names()
+        order_free, rest = self._order_free(), self._order_kept()
+        return FrozenState(values, sections, lambda: _both(store.digest(names, counts), order_free, rest))
 
     def restore(self, values: Mapping[str, object], sections: Sections) -> None:
         """Take the place of what `freeze` gave, into a model that has learned nothing yet.
@@ -304,18 +274,25 @@ class State:
         lengths, with weights that are multiples of 1/256); ``all`` also moments and what the head learned.
         """
         with self.lock:
-            return self._digest()
+            return _both(self.counts.digest(self._class_names()), self._order_free(), self._order_kept())
 
-    def _digest(self) -> dict[str, str]:
-        names = [orjson.dumps(label).decode() for label in self.classes]
-        digest = self.counts.digest(names)
+    def _class_names(self) -> list[str]:
+        return [orjson.dumps(label).decode() for label in self.classes]
+
+    def _order_free(self) -> Digest:
+        """What is equal in whatever order the messages came, but for the counts."""
+        names, digest = self._class_names(), Digest()
         digest.add(name("learned"), self.learned)
         for class_name, n in zip(names, self.class_counts, strict=True):
             if n:  # a class whose messages were all unlearned has left no trace
                 digest.add(name("class", class_name), n)
         if self.head is not None:
             digest.add_digest(self.head.length.digest("length", names))
-        order_free = digest.hex()
+        return digest
+
+    def _order_kept(self) -> Digest:
+        """What depends on the order of messages, or is rounded."""
+        names, digest = self._class_names(), Digest()
         if self.counts.evicted_tokens:
             digest.add(name("evicted"), self.counts.evicted_tokens, self.counts.evicted_mass)
         for view, moments in self.moments.items():
@@ -324,7 +301,7 @@ class State:
             digest.add_digest(block.digest(view, names))
         if self.head is not None:
             digest.add_digest(self.head.digest(names))
-        return {"order_free": order_free, "all": digest.hex()}
+        return digest
 
     def _numbered_blocks(self) -> list[tuple[int, Statistic]]:
         names = [view.name for view in self.views]
@@ -342,7 +319,7 @@ class State:
         views = [
             {
                 "name": view.name,
-                "reader": msgspec.to_builtins(view.reader),
+                "reader": _without_options_that_are_off(msgspec.to_builtins(view.reader)),
                 "weight": view.weight,
             }
             | view.statistic
@@ -350,7 +327,7 @@ class State:
         ]
         return {
             "head": self.head_kind,
-            "tokenizer": msgspec.to_builtins(self.tokenizer),
+            "tokenizer": self.tokenizer.statistics(),
             "unicode": UNICODE_VERSION,
             "views": views,
         }
@@ -364,6 +341,19 @@ class State:
             "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in self.views},
             "prior": msgspec.to_builtins(self.prior),
         }
+
+
+def _both(counts: Digest, order_free: Digest, rest: Digest) -> dict[str, str]:
+    """The two digests of a state, from those of its parts."""
+    counts.add_digest(order_free)
+    free = counts.hex()
+    counts.add_digest(rest)
+    return {"order_free": free, "all": counts.hex()}
+
+
+def _without_options_that_are_off(reader: dict[str, object]) -> dict[str, object]:
+    """A prefix is named only where there is one, so that snapshots older than the option load."""
+    return {key: value for key, value in reader.items() if key != "prefix" or value}
 
 
 def _draws(view: View) -> bool:
@@ -385,7 +375,3 @@ def _has_twin(view: View) -> bool:
         return view.gaussian == plain and plain.pseudo_observations > 0
     given = isinstance(view.reader, Terms) and view.reader.above is not None
     return view.keeps == "counts" and _draws(view) and not given
-
-
-def _plain(label: object) -> Label | None:
-    return cast("Label | None", label.item() if isinstance(label, np.generic) else label)

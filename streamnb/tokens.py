@@ -1,43 +1,31 @@
 r"""What a token is: the one definition, and the readers that turn fields into features.
 
-A text is put into lower case code point by code point, every code point has one `kind`, and a token is a
-run of kinds. Nothing here knows a locale or the neighbours of a message, so that a compiled twin that asks
-for `kind_page` reads the same tokens.
+A text is put into lower case code point by code point, every code point has one kind (see `alphabet`), and a
+token is a run of kinds. Nothing here knows a locale or the neighbours of a message.
 
 The rule ``unicode`` gives, on Latin text, what ``\w+|[^\w\s]`` gives on lower case: words, and each
 punctuation mark for itself. Elsewhere it keeps combining marks with their letter (Hindi, Thai), reads
 Chinese and Japanese by characters and pairs, and keeps an emoji and its modifiers whole. The rule
-``words`` is the peers' ``\w\w+``: words of two characters and more.
+``words`` is the peers' ``\w\w+``: words of two characters and more. Numbers, URLs and mail addresses are read
+in parts by both, and by ``unicode`` whole where that is asked for (see `whole`).
+
+Then the limits cut, and short tokens and stop words are dropped from what is left, if that is asked for. All
+readers see these tokens and no others: a pair joins the neighbours that are left, as the n-grams of
+scikit-learn do, and no run of characters is taken from a dropped word.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import msgspec
 
-UNICODE_VERSION = unicodedata.unidata_version
-"""Which code points are letters depends on it, so it is part of a snapshot's statistics fingerprint."""
-
-WORD, MARK, CJK, SPACE, JOINER, REGION, TONE, OTHER = "wmcsjrtp"
-
-# Han with its extensions and compatibility forms, Hiragana, Katakana: scripts without spaces, in which
-# single characters and pairs are the usual index terms.
-_CJK_RANGES = (
-    (0x3005, 0x3007),
-    (0x3040, 0x30FF),
-    (0x31F0, 0x31FF),
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0xFF66, 0xFF9D),
-    (0x1B000, 0x1B16F),
-    (0x20000, 0x3FFFF),
-)
+from streamnb.alphabet import CJK, JOINER, KIND_OF_CODE_POINT, MARK, OTHER, REGION, TONE, WORD, lower
+from streamnb.stop_words import fingerprint, stop_words_of
+from streamnb.whole import Whole, WholeReader
 
 _UNICODE_WORDS = re.compile(r"\w+|[^\w\s]")
 _PEERS_WORDS = re.compile(r"\w\w+")
@@ -49,57 +37,6 @@ _KINDS_OF_TOKEN = re.compile(
     f"|{JOINER}|{MARK}+"
 )
 _CJK_CHARACTER = re.compile(f"{CJK}{MARK}*")
-
-
-def kind(code_point: int) -> str:
-    """The kind of one code point: one of `WORD` to `OTHER`.
-
-    Examples
-    --------
-    >>> [kind(ord(c)) for c in "a中 !"]
-    ['w', 'c', 's', 'p']
-    """
-    character = chr(code_point)
-    if any(first <= code_point <= last for first, last in _CJK_RANGES) and character.isalnum():
-        return CJK
-    if character.isalnum() or character == "_":
-        return WORD
-    if character.isspace():
-        return SPACE
-    if unicodedata.category(character).startswith("M") or code_point == 0x200C:
-        return MARK
-    if code_point == 0x200D:
-        return JOINER
-    if 0x1F1E6 <= code_point <= 0x1F1FF:
-        return REGION
-    return TONE if 0x1F3FB <= code_point <= 0x1F3FF else OTHER
-
-
-@cache
-def kind_page(page: int) -> str:
-    """The kinds of the 256 code points from ``256 * page`` on (at most 4,352 pages, 1.3 MB in all)."""
-    return "".join(kind(256 * page + i) for i in range(256))
-
-
-class _KindOfCodePoint:
-    """What ``str.translate`` asks, page by page."""
-
-    def __getitem__(self, code_point: int) -> str:
-        return kind_page(code_point >> 8)[code_point & 255]
-
-
-_KIND_OF_CODE_POINT = _KindOfCodePoint()
-
-
-def lower(text: str) -> str:
-    """Lower case, each code point for itself: a final sigma is a sigma.
-
-    Examples
-    --------
-    >>> lower("ΟΔΟΣ")
-    'οδοσ'
-    """
-    return text.lower() if text.isascii() else text.replace("Σ", "σ").lower()
 
 
 def _check_limits(*limits: int) -> None:
@@ -141,6 +78,13 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Code points of a token; the rest of a longer one is dropped and the message flagged.
     message_tokens_max : int
         Tokens of a text; those after it are dropped and the message flagged.
+    whole : tuple of {"numbers", "urls", "mail"}
+        What is one token and not several, as `whole` defines it; with the rule ``unicode``.
+    token_length_min : int
+        Code points of a token; a shorter one is dropped. 2 drops punctuation too.
+    stop_words : tuple of str
+        Languages (ISO 639-1) whose stop words are dropped: the tokens that stand, whole, in the list. An
+        entry that is several tokens ("don't") is none.
 
     Examples
     --------
@@ -150,15 +94,44 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ['win', '000']
     >>> Tokenizer().read("कमल 你好吗 👍🏽").tokens
     ['कमल', '你', '你好', '好', '好吗', '吗', '👍🏽']
+    >>> Tokenizer(whole=("numbers", "mail"), token_length_min=2).read("Mail £1,000 to a.b@c.org!").tokens
+    ['mail', '1,000', 'to', 'a.b@c.org']
     """
 
     rule: Literal["unicode", "words"] = "unicode"
     token_length_max: int = 64
     message_tokens_max: int = 65_536
+    whole: tuple[Whole, ...] = ()
+    token_length_min: int = 1
+    stop_words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1 or above 2^31."""
-        _check_limits(self.token_length_max, self.message_tokens_max)
+        """Raises ``ValueError`` for a limit out of bounds, options that contradict, or a language unknown."""
+        _check_limits(self.token_length_max, self.message_tokens_max, self.token_length_min)
+        if self.token_length_min > self.token_length_max:
+            raise ValueError("`token_length_min` must not be above `token_length_max`")
+        if self.whole and self.rule == "words":
+            raise ValueError('`whole` goes with the rule "unicode"; the rule "words" has no marks in a token')
+        stop_words_of(self.stop_words)
+
+    def statistics(self) -> dict[str, object]:
+        """What counts depend on; an option that is off is not named, as if there were no such option.
+
+        Stop words are named with a fingerprint: a list that changed is another setting.
+        """
+        settings: dict[str, object] = {
+            "rule": self.rule,
+            "token_length_max": self.token_length_max,
+            "message_tokens_max": self.message_tokens_max,
+        }
+        if self.whole:
+            settings["whole"] = sorted(set(self.whole))
+        if self.token_length_min > 1:
+            settings["token_length_min"] = self.token_length_min
+        if self.stop_words:
+            settings["stop_words"] = sorted(set(self.stop_words))
+            settings["stop_words_fingerprint"] = fingerprint(stop_words_of(self.stop_words))
+        return settings
 
     def read(self, text: str) -> Text:
         """Lower case, tokens and flags of one text."""
@@ -170,10 +143,10 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The tokens of a text that is in lower case already, and whether a limit cut them."""
         if self.rule == "words":
             tokens = _PEERS_WORDS.findall(low)
-        elif low.isascii() or max(low) < "\u0300":
+        elif not self.whole and (low.isascii() or max(low) < "\u0300"):
             tokens = _UNICODE_WORDS.findall(low)  # the same tokens as below, without the detour
         else:
-            tokens = _split_by_kind(low)
+            tokens = _split_by_kind(low, self.whole)
         truncated = False
         if len(tokens) > self.message_tokens_max:
             del tokens[self.message_tokens_max :]
@@ -183,15 +156,24 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if any(len(token) > longest for token in tokens):
                 tokens = [token[:longest] for token in tokens]
                 truncated = True
+        if self.token_length_min > 1:
+            tokens = [token for token in tokens if len(token) >= self.token_length_min]
+        if self.stop_words:
+            dropped = stop_words_of(self.stop_words)
+            tokens = [token for token in tokens if token not in dropped]
         return tokens, truncated
 
 
-def _split_by_kind(low: str) -> list[str]:
-    kinds = low.translate(_KIND_OF_CODE_POINT)
+def _split_by_kind(low: str, whole: tuple[Whole, ...]) -> list[str]:
+    kinds = low.translate(KIND_OF_CODE_POINT)
+    reader = WholeReader(low, kinds, whole)
     tokens: list[str] = []
-    for match in _KINDS_OF_TOKEN.finditer(kinds):
+    end = 0
+    while match := _KINDS_OF_TOKEN.search(kinds, end):
         start, end = match.span()
         if kinds[start] != CJK:
+            if whole and kinds[start] == WORD:
+                end = reader.end(start, end)
             tokens.append(low[start:end])
             continue
         previous = ""
@@ -208,6 +190,12 @@ Counts = dict[str, float]
 """Distinct tokens of one view of one message, in order of first appearance, with how often each occurs."""
 
 
+def _check_prefix(fields: tuple[str, ...], prefix: bool) -> None:
+    for field in fields if prefix else ():
+        if ":" in field:
+            raise ValueError(f"a field whose name has a colon, as {field!r}, cannot be a prefix")
+
+
 def _count(tokens: list[str]) -> Counts:
     counts: Counts = {}
     for token in tokens:
@@ -216,9 +204,24 @@ def _count(tokens: list[str]) -> Counts:
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="words"):
-    """Every token. `fields` are read as one text, a line each."""
+    """Every token.
+
+    Parameters
+    ----------
+    fields : tuple of str
+        Read as one text, a line each.
+    prefix : bool
+        Read each field for itself, and count its tokens apart: ``subject:free``, ``text:free``. What stands
+        before the first colon is the field, so no two are one; a name with a colon is refused. The limits,
+        and what other readers say of a text, then hold for each field.
+    """
 
     fields: tuple[str, ...] = ("text",)
+    prefix: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a prefix with a colon."""
+        _check_prefix(self.fields, self.prefix)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
         """Token counts of one text."""
@@ -229,6 +232,11 @@ class WordPairs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
     """Every two neighbouring tokens, joined by a space (which no token holds)."""
 
     fields: tuple[str, ...] = ("text",)
+    prefix: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a prefix with a colon."""
+        _check_prefix(self.fields, self.prefix)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
         """Pair counts of one text."""
@@ -248,9 +256,11 @@ class CharacterGrams(
     fields: tuple[str, ...] = ("text",)
     n: int = 4
     characters_max: int = 3000
+    prefix: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a run or a text shorter than 1."""
+        """Raises ``ValueError`` for a run or a text shorter than 1, or a prefix with a colon."""
+        _check_prefix(self.fields, self.prefix)
         _check_limits(self.n, self.characters_max)
 
     def read(self, text: Text, tokenizer: Tokenizer) -> Counts:
@@ -278,9 +288,11 @@ class Edges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
     fields: tuple[str, ...] = ("text",)
     n: int = 8
+    prefix: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for an edge of less than one token."""
+        """Raises ``ValueError`` for an edge of less than one token, or a prefix with a colon."""
+        _check_prefix(self.fields, self.prefix)
         _check_limits(self.n)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
@@ -318,3 +330,18 @@ class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
 
 TextReader = Words | WordPairs | CharacterGrams | Edges
 Reader = Words | WordPairs | CharacterGrams | Edges | Terms | Category | Number
+
+
+def parts_of(reader: TextReader) -> list[tuple[str, tuple[str, ...]]]:
+    """The texts that a reader looks at: what each one's tokens begin with, and its fields.
+
+    Examples
+    --------
+    >>> parts_of(Words(("subject", "text")))
+    [('', ('subject', 'text'))]
+    >>> parts_of(Words(("subject", "text"), prefix=True))
+    [('subject:', ('subject',)), ('text:', ('text',))]
+    """
+    if reader.prefix:
+        return [(f"{field}:", (field,)) for field in reader.fields]
+    return [("", reader.fields)]

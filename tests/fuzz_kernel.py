@@ -20,6 +20,7 @@ from streamnb.naive_bayes import NaiveBayes
 from streamnb.smoothing import Dirichlet, Laplace, NoSmoothing, Smoothing
 from streamnb.tokens import Category, CharacterGrams, Edges, Reader, Tokenizer, WordPairs, Words
 from streamnb.view import View
+from streamnb.whole import Whole
 
 PIECES = (
     b"\x00",
@@ -30,8 +31,15 @@ PIECES = (
     b"\xc4\xb0",
     b"\n",
     b" ",
+    b"http://",
+    b"www.",
+    b"@",
+    b".",
+    b"1,0",
 )
 
+RULES: tuple[Literal["unicode"], Literal["words"]] = ("unicode", "words")
+WHOLE: tuple[Whole, ...] = ("numbers", "urls", "mail")
 HEADS: tuple[Literal["calibrated"], Literal["product"]] = ("calibrated", "product")
 WEIGHTS: tuple[Literal["counts"], Literal["boolean"], Literal["log"]] = ("counts", "boolean", "log")
 UNKNOWN: tuple[Literal["skip"], Literal["smooth"]] = ("skip", "smooth")
@@ -76,11 +84,12 @@ def _twins(random: Random) -> tuple[NaiveBayes, NaiveBayes, str]:
     views = []
     for i in range(random.randrange(1, 4)):
         fields = random.choice((("text",), ("subject", "text")))
+        prefix = random.random() < 0.3
         readers: list[Reader] = [
-            Words(fields),
-            WordPairs(fields),
-            CharacterGrams(fields, random.randrange(1, 6), random.choice((5, 40, 3000))),
-            Edges(fields, random.randrange(1, 9)),
+            Words(fields, prefix),
+            WordPairs(fields, prefix),
+            CharacterGrams(fields, random.randrange(1, 6), random.choice((5, 40, 3000)), prefix),
+            Edges(fields, random.randrange(1, 9), prefix),
         ]
         if i:  # the calibrated head needs a text
             readers.append(Category("subject"))
@@ -90,8 +99,14 @@ def _twins(random: Random) -> tuple[NaiveBayes, NaiveBayes, str]:
             smoothing = random.choice((smoothing, NoSmoothing(), Dirichlet(random.choice((1.0, 1000.0)))))
         event = Multinomial(smoothing, random.choice(WEIGHTS), random.choice(UNKNOWN))
         views.append(View(f"v{i}", reader, event))
+    rule = random.choice(RULES)
     tokenizer = Tokenizer(
-        random.choice(("unicode", "words")), random.choice((2, 64)), random.choice((7, 65_536))
+        rule,
+        random.choice((2, 64)),
+        random.choice((7, 65_536)),
+        whole=tuple(random.sample(WHOLE, random.randrange(4))) if rule == "unicode" else (),
+        token_length_min=random.choice((1, 1, 2)),
+        stop_words=random.choice(((), (), ("en",), ("de", "zh"))),
     )
     plain, twin = (
         NaiveBayes(views, head=head, tokenizer=tokenizer, raw=True, classes_max=4, compiled=compiled)

@@ -14,11 +14,13 @@ PACKAGE = ROOT / "streamnb"
 # other. This is the data's path: record -> message -> tokens -> counts -> evidence -> posterior -> score.
 LAYERS = (
     ("__init__",),
-    ("errors",),
+    ("errors", "posterior"),
     ("files", "record", "columns", "mailbox"),
-    ("tokens", "clock", "digest", "sections", "stopping"),
+    ("alphabet", "clock", "digest", "sections", "stopping"),
+    ("whole", "stop_words"),
+    ("tokens",),
     ("inverse", "bins"),
-    ("smoothing", "blocks", "posterior", "offsets", "container", "message", "metrics"),
+    ("smoothing", "blocks", "offsets", "container", "message", "metrics"),
     ("counts", "moments", "scatter", "occurrences", "fields", "score", "snapshot"),
     ("scatter_block", "bin_counts"),
     (
@@ -39,11 +41,13 @@ LAYERS = (
     ("sums", "linear", "sampling"),
     ("naive_bayes", "protocols"),
     ("classifiers.frames", "dead_letters", "recovery", "snapshots", "evaluation"),
+    ("snapshot_writer",),
     ("classifiers.estimator",),
     ("classifiers.words", "classifiers.fields", "classifiers.mixed"),
     ("classifiers",),
     ("engine",),
     ("transports",),
+    ("transports.topics",),
     (
         "transports.kafka_client",
         "transports.kafka_records",
@@ -62,6 +66,9 @@ LAYERS = (
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
 MATHEMATICS = {
+    "alphabet",
+    "whole",
+    "stop_words",
     "tokens",
     "smoothing",
     "inverse",
@@ -107,6 +114,7 @@ STREAM = {
     "offsets",
     "snapshot",
     "snapshots",
+    "snapshot_writer",
     "protocols",
     "engine",
     "dead_letters",
@@ -162,7 +170,8 @@ def test_the_mathematics_does_not_know_that_there_is_a_stream(room: str) -> None
 
 
 @pytest.mark.parametrize(
-    "room", ["engine", "dead_letters", "snapshots", "protocols", "evaluation", "metrics"]
+    "room",
+    ["engine", "dead_letters", "snapshots", "snapshot_writer", "protocols", "evaluation", "metrics"],
 )
 def test_the_engine_knows_neither_mathematics_nor_world(room: str) -> None:
     """No model class, no transport, no configuration."""
@@ -173,9 +182,10 @@ def test_the_engine_knows_neither_mathematics_nor_world(room: str) -> None:
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "transports").glob("*.py")), ids=lambda path: path.stem)
 def test_a_transport_knows_no_other_world(path: Path) -> None:
-    """The parts of one Kafka transport know each other; nothing else does."""
+    """The parts of one Kafka transport know each other, and what is the same of both; nothing else does."""
     own = path.stem.partition("_")[0]
     others = {room.removeprefix("transports.") for room in imports_of(path) if room.startswith("transports.")}
+    others -= {"topics"} if own in {"kafka", "confluent"} else set()
 
     assert {other for other in others if other != own and not other.startswith(f"{own}_")} == set()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from streamnb import snapshots
 from tests.streams import lines_of
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -102,6 +103,29 @@ def test_verify_refuses_a_damaged_snapshot_with_one_sentence(snapshot: Path, tmp
     assert done.returncode == 74
     assert str(damaged).encode() in done.stderr
     assert done.stderr.count(b"\n") == 1
+
+
+def test_verify_refuses_a_digest_that_is_not_the_states(snapshot: Path, tmp_path: Path) -> None:
+    """A whole file, but another state than the one it was written for."""
+    held = snapshots.read(snapshot)
+    held.digest = {**held.digest, "all": "0" * 32}
+    other = tmp_path / "other.snb"
+    snapshots.write(other, held)
+    done = streamnb("snapshot", "verify", str(other))
+
+    assert done.returncode == 74
+    assert f"{other} says its digest is {'0' * 32}, and its state's is ".encode() in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_snapshot_without_its_hash_table_is_the_same_state(snapshot: Path, tmp_path: Path) -> None:
+    """It is built anew, and leads to the same rows."""
+    held = snapshots.read(snapshot)
+    held.sections = {name: array for name, array in held.sections.items() if "index" not in name}
+    other = tmp_path / "other.snb"
+    snapshots.write(other, held)
+
+    assert streamnb("snapshot", "verify", str(other)).stdout.endswith(f"{held.digest['all']}\n".encode())
 
 
 def test_explain_names_tokens_and_adds_up(snapshot: Path) -> None:

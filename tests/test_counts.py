@@ -239,14 +239,42 @@ def test_restoring_is_the_way_back(twin: Twin, messages: list[Message]) -> None:
 
 @given(MESSAGES, MESSAGES)
 def test_a_frozen_store_does_not_move(twin: Twin, before: list[Message], after: list[Message]) -> None:
-    """What is learned after the freeze is not in it."""
+    """What is learned after the freeze is not in it, nor in the digest that is asked for then."""
     store = _store(twin, before)
     frozen = store.freeze()
+    digest = _hex(store)
     for view, features, c in after:
         store[view].add(features, c)
     restored = twin(VIEWS)
     restored.restore(frozen, 3)
-    assert _hex(restored) == _hex(_store(twin, before))
+    assert _hex(restored) == _hex(_store(twin, before)) == digest
+    assert store.digest(CLASSES, frozen).hex() == digest
+
+
+@given(MESSAGES)
+def test_the_rows_of_a_frozen_store_are_where_its_bounds_say(twin: Twin, messages: list[Message]) -> None:
+    """0, then for each token 256 times where it ends, plus its view's number."""
+    store = _store(twin, messages)
+    frozen = store.freeze()
+    bounds, blob = frozen["token_bounds"].tolist(), frozen["token_bytes"].tobytes()
+    found: dict[str, dict[str, list[float]]] = {view: {} for view in VIEWS}
+    for start, end, row in zip(bounds, bounds[1:], frozen["counts"].tolist(), strict=False):
+        found[VIEWS[end % 256]][blob[start // 256 : end // 256].decode()] = row
+    assert found == {view: dict(store[view].rows.items()) for view in VIEWS}
+    assert bounds[0] == 0
+    assert bounds[-1] // 256 == len(blob)
+    assert [kind.name for kind in (frozen["token_bounds"].dtype, frozen["token_bytes"].dtype)] == [
+        "uint64",
+        "uint8",
+    ]
+
+
+def test_a_plain_store_leaves_an_index_alone() -> None:
+    """The compiled twin's hash table, whatever is in it."""
+    frozen = _store(CountStore, [("words", {"free": 1.0}, 1)]).freeze()
+    store = CountStore(VIEWS)
+    store.restore({**frozen, "index": np.zeros(4, np.uint32), "index_state": np.zeros(4, np.uint64)}, 3)
+    assert _contents(store)["words"][0] == {"free": [0.0, 1.0, 0.0]}
 
 
 def test_a_store_without_classes_goes_round(twin: Twin) -> None:
@@ -282,13 +310,18 @@ DAMAGES: dict[str, Damage] = {
     "another total": lambda s: s["totals"].__setitem__((0, 0), 7.0),
     "an infinite total": lambda s: s["totals"].__setitem__((0, 0), np.inf),
     "a row of nothing": lambda s: s["counts"].__setitem__(0, 0.0),
-    "an end past the bytes": lambda s: s["token_ends"].__setitem__(-1, 10**9),
-    "an end beyond any": lambda s: s["token_ends"].__setitem__(0, 2**64 - 1),
-    "ends that go back": lambda s: s["token_ends"].__setitem__(1, 1),
-    "a view that is not there": lambda s: s["token_views"].__setitem__(0, 9),
+    "an end past the bytes": lambda s: s["token_bounds"].__setitem__(-1, 256 * 10**9),
+    "an end beyond any": lambda s: s["token_bounds"].__setitem__(1, 2**64 - 1),
+    "ends that go back": lambda s: s["token_bounds"].__setitem__(2, 256 * 3),
+    "bytes before the first token": lambda s: s["token_bounds"].__setitem__(0, 256),
+    "a first bound with a view": lambda s: s["token_bounds"].__setitem__(0, 1),
+    "a view that is not there": lambda s: s["token_bounds"].__setitem__(1, 256 * 4 + 9),
     "bytes that are not UTF-8": lambda s: s.update(token_bytes=np.full_like(s["token_bytes"], 0xFF)),
-    "a token that stands twice": lambda s: s.update(token_bytes=np.frombuffer(b"freefreeab", np.uint8)),
-    "a token moved to another view": lambda s: s["token_views"].__setitem__(0, 1),
+    "a token that stands twice": lambda s: (  # seen by whoever builds an index
+        s.update(token_bytes=np.frombuffer(b"freefreeab", np.uint8)),
+        s.pop("index", None),
+    ),
+    "a token moved to another view": lambda s: s["token_bounds"].__setitem__(1, 256 * 4 + 1),
 }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -33,6 +34,7 @@ from streamnb.record import Headers, Partition, RecordBatch, Unreadable
 from streamnb.score import Output
 from streamnb.smoothing import Laplace, UniformPrior
 from streamnb.snapshot import Snapshot
+from streamnb.snapshot_writer import SnapshotWriter
 from streamnb.snapshots import SnapshotDirectory, SnapshotSettings
 from streamnb.tokens import Number, Tokenizer, WordPairs, Words
 from streamnb.transports.memory import (
@@ -114,6 +116,37 @@ class MemoryStore:
         """Nothing to let go of."""
 
 
+class HeldStore(MemoryStore):
+    """A store that writes only when it is let, and notes what the world was like when it was asked.
+
+    Attributes
+    ----------
+    let : Semaphore
+        One release, one write.
+    notes : list
+        What `note` gave as each write began.
+    at_once_max : int
+        The most writes there ever were at one time.
+    """
+
+    def __init__(self, note: Callable[[], object] = lambda: None, refused: Sequence[int] = ()) -> None:
+        super().__init__(refused)
+        self.let = threading.Semaphore(0)
+        self.notes: list[object] = []
+        self.at_once_max = 0
+        self._at_once = 0
+        self._note = note
+
+    def write(self, snapshot: Snapshot) -> int:
+        """Note, wait, then write."""
+        self._at_once += 1
+        self.at_once_max = max(self.at_once_max, self._at_once)
+        self.notes.append(self._note())
+        assert self.let.acquire(timeout=30)
+        self._at_once -= 1
+        return super().write(snapshot)
+
+
 class HookedSink(MemorySink):
     """A sink that tells somebody of each batch it is given."""
 
@@ -155,6 +188,22 @@ class HolesSource(MemorySource):
         )
 
 
+class Settled:
+    """A source that is asked only when no snapshot is in flight, so that every run of a test is the same."""
+
+    def __init__(self, source: Source, writer: SnapshotWriter) -> None:
+        self._source = source
+        self._writer = writer
+
+    def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
+        """Wait for the writer, then poll."""
+        self._writer.wait()
+        return self._source.poll(records_max, timeout_ms)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else a source does
+        return getattr(self._source, name)
+
+
 class Rig:
     """What outlives a process (logs, snapshots), and the engines that run over it one after the other."""
 
@@ -167,8 +216,8 @@ class Rig:
         self.metrics = Metrics()
         self.model = NaiveBayes(TEXT_ONLY)
 
-    def engine(self, **parts: Any) -> Engine:  # noqa: ANN401 - the parts of an engine, by name
-        """An engine with a fresh model, whichever parts replaced."""
+    def engine(self, *, settled: bool = True, **parts: Any) -> Engine:  # noqa: ANN401 - parts of an engine
+        """An engine with a fresh model, whichever parts replaced; settled as `Settled` says."""
         self.metrics = Metrics()
         whole: dict[str, Any] = {
             "name": "test",
@@ -188,7 +237,10 @@ class Rig:
         if "store" not in whole:
             whole["store"] = self.store()
         self.model = whole["classifier"]
-        return Engine(**whole)
+        engine = Engine(**whole)
+        if settled:
+            engine.source = cast("Source", Settled(engine.source, engine.writer))
+        return engine
 
     def run(self, begin_from: Snapshot | None = None, **parts: Any) -> Summary:  # noqa: ANN401
         """One process: from recovery to the end of the log, or to its death."""
@@ -512,7 +564,114 @@ def test_too_many_refused_snapshots_stop_the_engine() -> None:
             snapshots=SnapshotSettings(interval_records=8, failures_max=3),
         )
     assert store.asked == 3
-    assert sum(it.scores.end) + sum(it.aside.end) == 24
+    # a refusal is known one record later, and the next interval begins then
+    assert sum(it.scores.end) + sum(it.aside.end) == 3 * 9
+
+
+ONE_BY_ONE = EngineSettings(start="earliest", batch_records_max=1)
+
+
+def test_the_stream_goes_on_while_a_snapshot_is_written() -> None:
+    """One at a time, each of the moment when it was begun; nothing in it is of what was learned since."""
+    values = [message(i, f"lunch {i} win", "ham" if i % 3 else "spam") for i in range(40)]
+    it = rig(values)
+    source = MemorySource(it.log)
+
+    def progress() -> None:
+        """Hold the first write until 30 were published; from then on let whatever comes through."""
+        if sum(it.scores.end) == 30:
+            store.let.release()
+            engine.writer.wait()
+            assert len(store.files) == 1
+            store.let.release(9)
+
+    sink = HookedSink(it.scores, progress)
+    store = HeldStore(lambda: (sink.flushed, dict(source.committed)))
+    engine = it.engine(
+        settled=False,
+        source=source,
+        sink=sink,
+        store=store,
+        settings=ONE_BY_ONE,
+        snapshots=SnapshotSettings(interval_records=8),
+    )
+    summary = engine.run()
+    engine.close()
+    kept = [Snapshot.decode(data) for data in store.files]
+    ends = [snapshot.accounts[P0].next_offset for snapshot in kept]
+    assert ends[:2] == [8, 30]
+    assert ends[-1] == 40
+    assert store.at_once_max == 1
+    assert summary.snapshots == len(kept)
+    # everything before was acknowledged as a write began, and its offsets were committed only after it
+    assert store.notes == [
+        (end, {P0: before} if before else {}) for end, before in zip(ends, [0, *ends], strict=False)
+    ]
+    for end, snapshot in zip(ends, kept, strict=True):
+        alone = rig(values[:end])
+        alone.run()
+        expected = alone.store().newest()
+        assert expected is not None
+        for part in ("values", "digest", "accounts", "lineage", "statistics", "reading", "source"):
+            assert getattr(snapshot, part) == getattr(expected, part), part
+        model = NaiveBayes(TEXT_ONLY)
+        model.restore(snapshot.values, snapshot.sections)
+        assert model.digest() == snapshot.digest == plain_loop(alone.log).digest()
+
+
+@pytest.mark.parametrize("survives", [True, False])
+def test_a_crash_while_a_snapshot_is_written_changes_nothing(survives: bool) -> None:
+    """Whether the write comes to its end or not: what is in force is whole, and the rest is read again."""
+    values = stream(60)
+    store = HeldStore(refused=[] if survives else [1])
+    it = Rig(filled([*values[:20], CRASH, *values[20:]]), lambda: store)
+    parts: dict[str, Any] = {"settings": ONE_BY_ONE, "snapshots": SnapshotSettings(interval_records=8)}
+    engine = it.engine(settled=False, **parts)
+    with pytest.raises(Crash):
+        engine.run()
+    store.let.release(99)
+    engine.close()
+    newest = store.newest()
+    assert (newest is not None) == survives
+    assert newest is None or newest.accounts[P0].next_offset == 8
+    summary = it.run(**parts)
+    assert summary.records == 60 - 8 * survives
+    assert summary.digest == plain_loop(it.log).digest()
+    assert_everything_is_accounted_for(it, summary)
+    assert all(len(scores) == 1 for scores in addresses(it.scores).values())
+
+
+@pytest.mark.parametrize("refused", [[], [1]])
+def test_a_stop_waits_for_the_snapshot_in_flight_and_takes_a_last_one(refused: list[int]) -> None:
+    """Kept or refused, what it lacked is in the last."""
+    store = HeldStore(refused=refused)
+    it = Rig(filled([message(i, "lunch", "ham") for i in range(15)]), lambda: store)
+    engine = it.engine(settled=False, settings=ONE_BY_ONE, snapshots=SnapshotSettings(interval_records=8))
+    engine.sink = HookedSink(it.scores, lambda: engine.stop() if sum(it.scores.end) == 12 else None)
+    threading.Timer(0.05, store.let.release, [2]).start()
+    summary = engine.run()
+    engine.close()
+    newest = store.newest()
+    assert newest is not None
+    assert newest.digest == summary.digest
+    assert newest.accounts[P0].next_offset == summary.records == 12
+    assert summary.snapshots == len(store.files) == 2 - len(refused)
+    assert it.metrics.registry.get_sample_value("streamnb_snapshots_total", {"outcome": "failed"}) == (
+        len(refused) or None
+    )
+
+
+def test_a_mistake_in_the_writers_thread_stops_the_engine() -> None:
+    """It is no full disk: nothing is forgiven."""
+
+    class Mistaken(MemoryStore):
+        def write(self, snapshot: Snapshot) -> int:
+            raise ZeroDivisionError(str(snapshot.sequence))
+
+    it = Rig(filled(stream(40)), Mistaken)
+    with pytest.raises(ZeroDivisionError):
+        it.run()
+    assert 0 < sum(it.scores.end) < 40
 
 
 def test_a_snapshot_is_due_when_its_time_has_come() -> None:

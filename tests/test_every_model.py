@@ -132,7 +132,8 @@ def test_a_restored_or_pickled_model_goes_on(
     stream, after = _readable(make, stream), _readable(make, after)
     model = _learned(make, stream)
     restored = make()
-    restored.restore(*model.freeze())
+    frozen = model.freeze()
+    restored.restore(frozen.values, frozen.sections)
     for other in (restored, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         mine = pickle.loads(pickle.dumps(model))
         assert other.digest() == mine.digest()
@@ -181,7 +182,8 @@ def test_what_is_unlearned_leaves_no_trace(
     assert model.digest()["order_free"] == expected.digest()["order_free"]
     assert model.class_counts[: len(expected.classes)] == expected.class_counts
     restored = make()
-    restored.restore(*model.freeze())
+    frozen = model.freeze()
+    restored.restore(frozen.values, frozen.sections)
     for x, _, _ in stream:
         assert restored.predict_proba_one(x) == model.predict_proba_one(x)
     for view, block in model.blocks.items():
@@ -323,7 +325,8 @@ def test_where_tokens_were_let_go_a_count_stops_at_0_and_is_counted() -> None:
     assert model.class_counts == [0.0]
     assert len(model.counts) == 0
     restored = NaiveBayes(max_tokens=16)
-    restored.restore(*model.freeze())
+    frozen = model.freeze()
+    restored.restore(frozen.values, frozen.sections)
     assert restored.fell_short == model.fell_short
 
 

@@ -76,11 +76,56 @@ def test_a_file_is_read_whole_up_to_its_bound(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"12345")
 
-    assert files.read_bytes(path, 5) == b"12345"
-    with pytest.raises(StorageError, match="No such file"):
-        files.read_bytes(tmp_path / "missing", 5)
-    with pytest.raises(StorageError, match="5 bytes, more than the 4 allowed"):
-        files.read_bytes(path, 4)
+    with files.open_whole(path, 5) as file:
+        held = bytearray(3)
+        file.read_into(memoryview(held), 2)
+        assert (file.size, bytes(held)) == (5, b"345")
+    with pytest.raises(StorageError, match="No such file"), files.open_whole(tmp_path / "missing", 5):
+        pass
+    with (
+        pytest.raises(StorageError, match="5 bytes, more than the 4 allowed"),
+        files.open_whole(path, 4),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("size", [0, 3, 7])
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, size: int) -> None:
+    """Shorter: where the bytes are missed. Longer: at the end, all bytes having been there."""
+    path = tmp_path / "a"
+    path.write_bytes(b"12345")
+    read: list[bytes] = []
+
+    def read_while_it_changes() -> None:
+        with files.open_whole(path, 10) as file:
+            os.truncate(path, size)
+            held = bytearray(5)
+            file.read_into(memoryview(held), 0)
+            read.append(bytes(held))
+
+    with pytest.raises(StorageError, match="changed while it was read") as caught:
+        read_while_it_changes()
+    assert str(path) in caught.value.what
+    assert read == ([b"12345"] if size == 7 else [])
+
+
+def test_a_read_that_the_disk_gives_in_parts_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a network's file system does; what it refuses is said with the path."""
+    path = tmp_path / "a"
+    path.write_bytes(b"12345")
+    held = bytearray(5)
+    real = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda fd, views, offset: real(fd, [views[0][:2]], offset))
+
+    with files.open_whole(path, 5) as file:
+        file.read_into(memoryview(held), 0)
+        assert held == b"12345"
+        monkeypatch.setattr(os, "preadv", Fault(real, errno.EIO, 2, sticky=False))
+        file.read_into(memoryview(held), 0)
+        with pytest.raises(StorageError, match=f"Cannot read {path}: {os.strerror(errno.EIO)}"):
+            file.read_into(memoryview(held), 0)
 
 
 @pytest.mark.timeout(10)
@@ -97,8 +142,8 @@ def test_only_a_regular_file_is_read(tmp_path: Path, make: Callable[[Path], None
     """Links are not followed, and a pipe does not block."""
     make(tmp_path / "a")
 
-    with pytest.raises(StorageError, match=reason) as caught:
-        files.read_bytes(tmp_path / "a", 1 << 20)
+    with pytest.raises(StorageError, match=reason) as caught, files.open_whole(tmp_path / "a", 1 << 20):
+        pass
     assert str(tmp_path / "a") in caught.value.what
     assert caught.value.hint
 

@@ -40,6 +40,7 @@ from streamnb.tokens import (
     Words,
 )
 from streamnb.view import TEXT_ONLY, View
+from streamnb.whole import Whole
 from tests.fuzz_kernel import fuzz
 from tests.streams import lines_of
 
@@ -90,6 +91,7 @@ TEXT = st.one_of(
     st.text(st.sampled_from("aB1_!  \n中ひ々\u0301\u200c\u200d🇩🇪🏽👍\u0130\u03a3"), max_size=30),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
     st.text(st.characters(max_codepoint=127), max_size=60),
+    st.lists(st.sampled_from([*"aWé1.,:/@- +%_中\u0301", "Www.", "://", "x@y.z", "1,0"])).map("".join),
     st.integers(1, 400).map(lambda n: " ".join(f"w{i}" for i in range(n))),
 )
 WEIGHT = st.sampled_from([1.0, 0.5, 2.0, 1 / 256, 0.1, 1e-3, 1e9, 5e-324])
@@ -115,15 +117,16 @@ ROWS: st.SearchStrategy[list[Row]] = st.lists(st.tuples(MESSAGE, LABEL, WEIGHT),
 
 FIELDS_OF_A_VIEW = st.sampled_from([("text",), ("subject",), ("subject", "text"), ("absent",)])
 READER: st.SearchStrategy[TextReader] = st.one_of(
-    st.builds(Words, FIELDS_OF_A_VIEW),
-    st.builds(WordPairs, FIELDS_OF_A_VIEW),
+    st.builds(Words, FIELDS_OF_A_VIEW, st.booleans()),
+    st.builds(WordPairs, FIELDS_OF_A_VIEW, st.booleans()),
     st.builds(
         CharacterGrams,
         FIELDS_OF_A_VIEW,
         n=st.integers(1, 6),
         characters_max=st.sampled_from([1, 7, 40, 3000]),
+        prefix=st.booleans(),
     ),
-    st.builds(Edges, FIELDS_OF_A_VIEW, n=st.integers(1, 9)),
+    st.builds(Edges, FIELDS_OF_A_VIEW, n=st.integers(1, 9), prefix=st.booleans()),
 )
 LIDSTONE = st.sampled_from([1.0, 0.1, 0.03, 1e-6, 1e6]).map(Laplace)
 COUNTED = st.sampled_from(["counts", "boolean", "log"])
@@ -137,6 +140,20 @@ EVENT = {
         UNKNOWN,
     ),
 }
+
+
+WHOLE: tuple[Whole, ...] = ("numbers", "urls", "mail")
+LIMITS = {
+    "token_length_max": st.sampled_from([3, 64, 1000]),
+    "message_tokens_max": st.sampled_from([1, 5, 65_536]),
+    "token_length_min": st.sampled_from([1, 1, 2, 3]),
+    "stop_words": st.sampled_from([(), (), ("en",), ("zh", "hi", "fr")]),
+}
+TOKENIZER = st.one_of(
+    st.builds(Tokenizer, st.sampled_from(["unicode", "words"]), token_length_max=st.just(1)),
+    st.builds(Tokenizer, st.just("words"), **LIMITS),
+    st.builds(Tokenizer, st.just("unicode"), whole=st.sets(st.sampled_from(WHOLE)).map(tuple), **LIMITS),
+)
 
 
 def _views(head: Literal["calibrated", "product"]) -> st.SearchStrategy[list[View]]:
@@ -164,11 +181,7 @@ def _makes(draw: st.DrawFn, head: Literal["calibrated", "product"]) -> Make:
     declared = draw(st.sampled_from([(), ("a",), ("never", "b")]))
     classes_max = draw(st.sampled_from([2, 3, 256]))
     raw = draw(st.booleans())
-    tokenizer = Tokenizer(
-        rule=draw(st.sampled_from(["unicode", "words"])),
-        token_length_max=draw(st.sampled_from([1, 3, 64, 1000])),
-        message_tokens_max=draw(st.sampled_from([1, 5, 65_536])),
-    )
+    tokenizer = draw(TOKENIZER)
 
     def make(compiled: bool) -> NaiveBayes:
         return NaiveBayes(
@@ -216,15 +229,15 @@ def _said(scores: Scores) -> dict[str, object]:
 
 def _held(model: NaiveBayes) -> tuple[object, ...]:
     """All that a model knows, rows by view and token: the twins keep them in orders of their own."""
-    values, sections = model.freeze()
+    frozen = model.freeze()
     rest = {
         name: (array.dtype, array.shape, array.tobytes())
-        for name, array in sections.items()
-        if not name.startswith("token") and name != "counts"
+        for name, array in frozen.sections.items()
+        if not name.startswith(("token", "index")) and name != "counts"
     }
     rows = {view: sorted(model.counts[view].rows.items()) for view in model.counts}
     sizes = {view: len(model.counts[view].rows) for view in model.counts}
-    return values, rest, rows, sizes, model.digest()
+    return frozen.values, rest, rows, sizes, model.digest(), frozen.digest()
 
 
 # ---- twin is twin
@@ -259,23 +272,50 @@ def test_a_frozen_state_goes_on_in_either_twin(
     for first, second in ((False, True), (True, False)):
         model, other = make(first), make(second)
         model.step(_batch(before))
-        other.restore(*model.freeze())
+        frozen = model.freeze()
+        other.restore(frozen.values, frozen.sections)
         assert _held(other) == _held(model)
         assert _said(other.step(_batch(after))) == _said(model.step(_batch(after)))
         assert _held(other) == _held(model)
 
 
-@pytest.mark.parametrize("rule", ["unicode", "words"])
-def test_every_code_point_is_read_alike(rule: Literal["unicode", "words"]) -> None:
-    """Alone, doubled, and between letters; all that Unicode has assigned, and more."""
+@pytest.mark.parametrize(
+    "tokenizer",
+    [Tokenizer(), Tokenizer(rule="words"), Tokenizer(whole=WHOLE)],
+    ids=["unicode", "words", "whole"],
+)
+def test_every_code_point_is_read_alike(tokenizer: Tokenizer) -> None:
+    """Alone, doubled, between letters, and in what may be whole; all that Unicode has assigned, and more."""
     points = [*range(0x3_2400), *range(0xE_0000, 0xE_0200), *range(0x10_FF00, 0x11_0000)]
     letters = [chr(p) for p in points if not 0xD800 <= p < 0xE000]
+    hosts = " {c}a://b{c} a{c}@b.c{c} 1{c}2" if tokenizer.whole else ""
     texts = [
-        " ".join(f"{c} {c}{c} b{c}d" for c in letters[start : start + 512])
+        " ".join(f"{c} {c}{c} b{c}d{hosts.format(c=c)}" for c in letters[start : start + 512])
         for start in range(0, len(letters), 512)
     ]
     models = [
-        NaiveBayes(ACCURATE[:1], head="product", tokenizer=Tokenizer(rule=rule), compiled=compiled)
+        NaiveBayes(ACCURATE[:1], head="product", tokenizer=tokenizer, compiled=compiled)
+        for compiled in (False, True)
+    ]
+    plain, twin = (model.step(Batch({"text": texts}, ["a"] * len(texts))) for model in models)
+    assert _said(twin) == _said(plain)
+    assert models[1].digest() == models[0].digest()
+
+
+WORDS = [*"aé1", "x1", "1x", "Www", "the", "中", "\u0301", "", "a+b@c", "1%é@x"]
+MARKS = [*".,@:/-+%_? \u200d\x00", "://", "://", ".", "@"]
+LINKS = st.tuples(st.sampled_from(WORDS), st.sampled_from(MARKS)).map("".join)
+HOSTS = st.lists(LINKS, max_size=9).map("".join)
+
+
+@given(st.lists(HOSTS, min_size=20, max_size=40), TOKENIZER)
+@settings(max_examples=300)
+def test_every_option_reads_alike(texts: list[str], tokenizer: Tokenizer) -> None:
+    """Whatever stands next to what; ASCII alone, which has a way of its own, and the rest."""
+    texts += [text.encode("ascii", "ignore").decode() for text in texts]
+    views = [View("w", Words()), View("p", WordPairs(prefix=True))]
+    models = [
+        NaiveBayes(views, head="product", tokenizer=tokenizer, compiled=compiled)
         for compiled in (False, True)
     ]
     plain, twin = (model.step(Batch({"text": texts}, ["a"] * len(texts))) for model in models)
@@ -389,8 +429,8 @@ def test_a_driver_keeps_its_memory() -> None:
         "terms": [{"a": 1, "b": 2.5}] * 64,
     }
     batch = Batch(columns, ["abc"[i % 3] for i in range(64)])
-    views = [*MIXED, View("s", Words(("subject",)))]
-    model = NaiveBayes(views, raw=True, compiled=True)
+    views = [*MIXED, View("s", Words(("subject", "text"), prefix=True))]
+    model = NaiveBayes(views, tokenizer=OPTIONS, raw=True, compiled=True)
     few = Batch({name: column[:2] for name, column in batch.fields.items()}, batch.labels[:2])
     for _ in range(20):
         model.step(batch)
@@ -406,14 +446,16 @@ def test_a_driver_keeps_its_memory() -> None:
 def test_models_give_their_memory_back() -> None:
     """Made, taught, copied, frozen, restored and dropped 300 times: not 8 MB more than after the first 50."""
     batch = Batch({"text": [f"w{i} w{i + 1} " * 20 for i in range(100)]}, ["ab"[i % 2] for i in range(100)])
+    views = [*ACCURATE, View("s", WordPairs(("subject", "text"), prefix=True))]
     for i in range(300):
         if i == 50:
             gc.collect()
             before = _resident_bytes()
-        model = NaiveBayes(ACCURATE, compiled=True)
+        model = NaiveBayes(views, tokenizer=OPTIONS, compiled=True)
         model.step(batch)
-        other = NaiveBayes(ACCURATE, compiled=True)
-        other.restore(*copy.deepcopy(model).freeze())
+        other = NaiveBayes(views, tokenizer=OPTIONS, compiled=True)
+        frozen = copy.deepcopy(model).freeze()
+        other.restore(frozen.values, frozen.sections)
         other.counts["w"].remove({"w0": 1 / 256}, 0)
     gc.collect()
     assert _resident_bytes() - before < 8 << 20
@@ -452,20 +494,42 @@ MONSTERS = {
 }
 
 
-@pytest.mark.parametrize("text", MONSTERS.values(), ids=MONSTERS)
-def test_monsters_are_cut_and_flagged(text: str) -> None:
+MONSTERS_OF_OPTIONS = {
+    "a URL of 1 MB": "http://x/" + "a/" * (MB // 2),
+    "a URL of 1 MB of marks": "http://x" + "?" * MB,
+    "1 MB of URLs in one": "http://" * (MB // 7),
+    "a name of 1 MB": "a." * (MB // 2),
+    "1 MB of names": "a@" * (MB // 2),
+    "1 MB of hosts": "a@b-" * (MB // 4),
+    "a name of 1 MB of Latin": "é+" * (MB // 3),
+    "a number of 1 MB": "1," * (MB // 2),
+    "1 MB of stop words": "the of " * (MB // 7),
+    "3 MB of addresses": "free@cash.now www.a.b/c 1.5 " * (3 * MB // 28),
+}
+OPTIONS = Tokenizer(whole=WHOLE, token_length_min=2, stop_words=("en",))
+
+
+@pytest.mark.parametrize(
+    ("text", "tokenizer"),
+    [
+        *((text, Tokenizer()) for text in MONSTERS.values()),
+        *((text, OPTIONS) for text in MONSTERS_OF_OPTIONS.values()),
+    ],
+    ids=[*MONSTERS, *MONSTERS_OF_OPTIONS],
+)
+def test_monsters_are_cut_and_flagged(text: str, tokenizer: Tokenizer) -> None:
     """In either twin, to the bit; how long 1 MB takes is printed, for noisy machines decide nothing."""
     monster = Batch({"text": ["free cash", text, text[::-1]]}, ["a", "b", "a"])
     said = []
     for compiled in (False, True):
-        model = NaiveBayes(ACCURATE, compiled=compiled)
+        model = NaiveBayes(ACCURATE, tokenizer=tokenizer, compiled=compiled)
         model.step(Batch({"text": ["free lunch", "x"]}, ["a", "b"]))
         began = time.perf_counter()
         scores = model.step(monster)
         took = time.perf_counter() - began
         which, size = "compiled" if compiled else "plain", 2 * len(text.encode()) / MB
         print(f"{which:8} {size:5.1f} MB in {1000 * took:7.1f} ms")
-        assert scores.flags.tolist() == [0, int(Flag.TRUNCATED), int(Flag.TRUNCATED)]
+        assert [bool(flag & Flag.TRUNCATED) for flag in scores.flags.tolist()] == [False, True, True]
         assert np.isfinite(scores.posterior).all()
         said.append((_said(scores), model.digest()))
         rows = model.counts["w"].rows

@@ -311,7 +311,8 @@ def test_ranges_may_be_learned_from_the_first_numbers() -> None:
     assert model.predict_one({"area": 350.0}) == "sold"
     assert model.predict_one({"area": 5000.0}) == "kept"
     restored = NaiveBayes([View("area", Numbers(), Binned(bins=2, warm_up=6))])
-    restored.restore(*model.freeze())
+    frozen = model.freeze()
+    restored.restore(frozen.values, frozen.sections)
     assert restored.digest() == model.digest()
 
 

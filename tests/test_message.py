@@ -153,7 +153,7 @@ def test_the_good_go_on_among_the_bad() -> None:
     assert messages.ids == ["x", None]
     assert messages.batch.fields == {"text": ["a", "b"]}
     assert messages.batch.labels == [None, None]
-    assert messages.batch.weights == [1.0, 1.0]
+    assert messages.batch.weights is None  # 1 for all
     assert [(row, error.reason) for row, error in messages.refused] == [
         (0, "json_syntax"),
         (2, "tombstone"),
@@ -381,6 +381,55 @@ def test_no_bytes_raise(value: bytes) -> None:
     """A message, or a refusal with a known reason."""
     for decoder in (PLAIN, RICH):
         holds_what_is_promised(decode(value, decoder))
+
+
+def test_of_several_faults_the_first_counts() -> None:
+    """In this order: id, label, weight, the fields by type, and last that there is no text."""
+    meta: dict[str, Any] = {"id": 1.5, "label": [], "weight": 0}
+    message = {"meta": meta, "text": 7, "colour": [], "amount": "x", "new": 1}
+    faults: list[tuple[dict[str, Any], str, str]] = [
+        (meta, "id", "id `meta.id`"),
+        (meta, "label", "label `meta.label`"),
+        (meta, "weight", "weight"),
+        *((message, field, f"`{field}`") for field in ("text", "colour", "amount", "new")),
+    ]
+    for holder, key, what in faults:
+        assert what in refusal(orjson.dumps(message), RICH).what
+        del holder[key]
+    assert refusal(orjson.dumps(message), RICH).reason == "missing_text"
+
+
+VALUES = st.one_of(
+    st.sampled_from([value for _, value, _ in HOSTILE if value is None or len(value) < 2000]),
+    st.just(b'{"id": "m", "text": "win", "label": "spam"}'),
+    NEAR_MISSES,
+)
+
+
+@settings(max_examples=300)
+@given(values=st.lists(VALUES, max_size=6))
+@example([b'{"text": "a", "label": 1}', b'{"text": "b", "label": true}', b'{"text": "c", "label": "1"}'] * 2)
+@example(
+    [b'{"text": "a", "meta": {"label": 1, "id": 1.5}, "new": 1}', b'{"text": 1, "new": 1, "amount": ""}']
+)
+def test_many_records_are_decoded_as_each_alone(values: list[bytes | None]) -> None:
+    """Each becomes the same message, or is refused for the same reason, whatever its neighbours are."""
+    for decoder in (PLAIN, RICH):
+        together = decoder.decode(records(*values))
+        alone = [decode(value, decoder) for value in values]
+        good = [one for one in alone if one.rows]
+        assert together.rows == [row for row, one in enumerate(alone) if one.rows]
+        assert together.ids == [one.ids[0] for one in good]
+        assert together.batch.labels == [one.batch.labels[0] for one in good]
+        if decoder is RICH:
+            assert together.batch.weights == [(one.batch.weights or [])[0] for one in good]
+        for path, column in together.batch.fields.items():
+            read = [one.batch.fields[path][0] for one in good]
+            assert [(type(value), value) for value in column] == [(type(value), value) for value in read]
+        refused = [(row, error) for row, one in enumerate(alone) for _, error in one.refused]
+        assert [(row, error.reason, error.what) for row, error in together.refused] == [
+            (row, error.reason, error.what) for row, error in refused
+        ]
 
 
 ANY_JSON = st.recursive(

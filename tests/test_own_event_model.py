@@ -99,7 +99,8 @@ def test_it_explains_unlearns_merges_and_is_restored() -> None:
     assert explanation.classes == ("busy", "calm")
     assert [(part.view, part.token) for part in explanation.tokens] == [("visits", "visits")]
     restored = NaiveBayes(VISITS)
-    restored.restore(*model.freeze())
+    frozen = model.freeze()
+    restored.restore(frozen.values, frozen.sections)
     assert restored.digest() == model.digest()
     restored.unlearn_one(*STREAM[0])
     restored.learn_one(*STREAM[0])

@@ -7,18 +7,20 @@ import math
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from numpy.typing import NDArray
 
-from streamnb.columns import Batch
+from streamnb.columns import Batch, Flag, Floats, Scores, likeliest
 from streamnb.event_models import Multinomial
 from streamnb.message import Decoder, MessageFields
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.record import Partition, RecordBatch
-from streamnb.score import encode, listed, named
+from streamnb.score import encode
 from streamnb.smoothing import Laplace, LearnedPrior, NoSmoothing
 from streamnb.tokens import Number, Tokenizer, WordPairs, Words
 from streamnb.view import TEXT_ONLY, View
@@ -51,8 +53,8 @@ def refuse(constant: str) -> None:
 def published(model: NaiveBayes, fields: Fields, label: str | None = None, **also: Any) -> Fields:  # noqa: ANN401
     """The score of one message, held to the schema."""
     scores = model.step(Batch({name: [value] for name, value in fields.items()}, [label]))
-    whole: Fields = {"message_id": None, "model": "test", "partition": SOURCE, "offset": 7} | also
-    data = encode(listed(scores), 0, **whole)
+    whole: Fields = {"ids": [None], "model": "test", "partition": SOURCE, "offsets": [7]} | also
+    (data,) = encode(scores, **whole)
     assert b"\n" not in data
     score: Fields = json.loads(data, parse_constant=refuse)
     SCORE.validate(score)
@@ -115,7 +117,10 @@ def test_every_option_is_in_the_schema(
     """Each field is there when it was asked for, and only then."""
     learned = taught(raw=raw, explain=explain, **model)
     score = published(
-        learned, {"text": "win a lunch neurips", "amount": 2.5}, message_id=message_id, state=state
+        learned,
+        {"text": "win a lunch neurips", "amount": 2.5},
+        ids=[message_id],
+        states=None if state is None else [state],
     )
     asked = {"raw_posterior": raw, "explanation": explain > 0, "state": state is not None}
     assert score.keys() - set(SCORE.schema["required"]) == {
@@ -188,11 +193,6 @@ def test_of_equal_posteriors_the_first_in_the_alphabet_is_predicted() -> None:
     assert published(model, {"text": "a"})["prediction"] == "ham"
 
 
-def test_numbers_by_class_are_null_where_json_has_none() -> None:
-    """NaN as well."""
-    assert named(["a", "True", "3"], [1.5, math.inf, math.nan]) == {"a": 1.5, "True": None, "3": None}
-
-
 TEXTS = st.lists(st.sampled_from(["win", "money", "lunch", "", "😀", "\0", "x" * 70]), max_size=5).map(
     " ".join
 )
@@ -218,10 +218,110 @@ def test_no_stream_gives_a_score_outside_the_schema(
     head = "product" if LIKELIHOOD in views or WORDS not in views else None
     model = NaiveBayes(views, head=head, raw=True, explain=2)  # type: ignore[arg-type]
     for text, amount, label in messages:
-        score = published(model, {"text": text, "amount": amount}, state={"mail-3": 7})
+        score = published(model, {"text": text, "amount": amount}, states=[{"mail-3": 7}])
         for posterior in (score["posterior"], score["raw_posterior"]):
             assert not posterior or sum(posterior.values()) == pytest.approx(1.0, abs=1e-9)
         model.learn_one({"text": text, "amount": amount}, label, weight)
+
+
+def row_by_row(
+    scores: Scores, ids: list[str | int | None], offsets: list[int], states: list[dict[str, int]] | None
+) -> list[bytes]:
+    """What `encode` must give, one dict and one call of orjson for each row."""
+
+    def named(classes: list[str], row: list[float]) -> dict[str, float | None]:
+        return {
+            label: value if math.isfinite(value) else None for label, value in zip(classes, row, strict=False)
+        }
+
+    rows = []
+    for i in range(len(scores)):
+        classes = [str(label) for label in scores.classes[: scores.n_classes[i]]]
+        posterior = dict(zip(classes, scores.posterior[i].tolist(), strict=False))
+        row: Fields = {
+            "id": f"{SOURCE}-{offsets[i]}" if ids[i] is None else ids[i],
+            "prediction": likeliest(posterior),
+            "posterior": posterior,
+            "log_odds": named(classes, scores.log_odds[i].tolist()),
+            "known_tokens": int(scores.known_tokens[i]),
+            "unknown_tokens": int(scores.unknown_tokens[i]),
+            "learned": int(scores.learned[i]),
+            "model": "100 %d",
+            "source": {"topic": SOURCE.topic, "partition": SOURCE.number, "offset": offsets[i]},
+        }
+        if scores.flags[i]:
+            row["flags"] = [str(flag.name).lower() for flag in Flag(int(scores.flags[i]))]
+        if scores.raw_posterior is not None:
+            row["raw_posterior"] = named(classes, scores.raw_posterior[i].tolist())
+        if scores.explanations is not None and scores.explanations[i] is not None:
+            row["explanation"] = scores.explanations[i]
+        if states is not None:
+            row["state"] = states[i]
+        rows.append(orjson.dumps(row))
+    return rows
+
+
+PROBABILITIES = st.sampled_from([0.0, 0.5, 1.0, 5e-324, 1e-5, 1e16, 0.1 + 0.2, 2 / 3])
+NUMBERS = st.one_of(PROBABILITIES, st.floats())
+CLASSES = ["spam", "ham", "", "%", "%d%%b", 'ü\n"\0', "{}", "a" * 30]
+
+
+@st.composite
+def any_scores(draw: st.DrawFn) -> Scores:
+    """Scores of any numbers; classes appear as rows go on, and posteriors are often equal."""
+    n_classes = sorted(draw(st.lists(st.integers(0, len(CLASSES)), max_size=8)))
+    n, width = len(n_classes), max(n_classes, default=0)
+
+    def table(numbers: st.SearchStrategy[float]) -> Floats:
+        flat = draw(st.lists(numbers, min_size=n * width, max_size=n * width))
+        return np.array(flat, np.float64).reshape(n, width)
+
+    def column(least: int, most: int) -> NDArray[np.int64]:
+        return np.array(draw(st.lists(st.integers(least, most), min_size=n, max_size=n)), np.int64)
+
+    why = st.lists(
+        st.sampled_from([None, {"start": 0.5, "tokens": [["%", '"\n', 1]]}]), min_size=n, max_size=n
+    )
+    return Scores(
+        classes=tuple(draw(st.permutations(CLASSES))[:width]),
+        n_classes=np.array(n_classes, np.int64),
+        posterior=table(PROBABILITIES),
+        log_odds=table(NUMBERS),
+        u=np.zeros((n, width)),
+        raw_posterior=draw(st.one_of(st.none(), st.just(table(NUMBERS)))),
+        known_tokens=column(0, 2**40),
+        unknown_tokens=column(0, 3),
+        learned=column(0, 2**62),
+        flags=column(0, 3),
+        explanations=draw(st.one_of(st.none(), why)),
+    )
+
+
+IDS = st.one_of(
+    st.none(), st.integers(-(2**53), 2**53), st.text(st.sampled_from('a",\n\\ %\u2028\0ü'), max_size=6)
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(scores=any_scores(), data=st.data())
+def test_a_batch_is_encoded_as_its_rows_are(scores: Scores, data: st.DataObject) -> None:
+    """The same bytes, whatever the numbers, names and ids; any rows taken out of it as well."""
+    n = len(scores)
+    ids = data.draw(st.lists(IDS, min_size=n, max_size=n))
+    offsets = data.draw(st.lists(st.integers(0, 2**62), min_size=n, max_size=n))
+    states = [{"mail-0": 7, str(SOURCE): offset} for offset in offsets] if data.draw(st.booleans()) else None
+    told = {"model": "100 %d", "partition": SOURCE}
+    expected = row_by_row(scores, ids, offsets, states)
+    assert encode(scores, ids=ids, offsets=offsets, states=states, **told) == expected  # type: ignore[arg-type]
+    rows = sorted(data.draw(st.sets(st.integers(0, n - 1)))) if n else []
+    taken = encode(
+        scores.take(rows),
+        ids=[ids[i] for i in rows],
+        offsets=[offsets[i] for i in rows],
+        states=None if states is None else [states[i] for i in rows],
+        **told,  # type: ignore[arg-type]
+    )
+    assert taken == [expected[i] for i in rows]
 
 
 # ---- the other side: messages

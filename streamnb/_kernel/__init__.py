@@ -11,18 +11,22 @@ import os
 import warnings
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
+    from streamnb._kernel.blocks import Block
     from streamnb._kernel.counts import CountStore
     from streamnb._kernel.step import Driver
 
     compiled: bool
     reason: str
 
-__all__ = ["CountStore", "Driver", "compiled", "reason"]
+__all__ = ["CountStore", "Driver", "compiled", "memory", "reason"]
 
 compiled, reason = False, "STREAMNB_PURE is set"
 if os.environ.get("STREAMNB_PURE", "") in {"", "0"}:
     try:
+        from streamnb._kernel.blocks import Block
         from streamnb._kernel.counts import CountStore
         from streamnb._kernel.step import Driver
     except ImportError as error:
@@ -30,3 +34,14 @@ if os.environ.get("STREAMNB_PURE", "") in {"", "0"}:
         warnings.warn(f"streamnb runs in plain Python, about fifty times slower: {reason}", stacklevel=2)
     else:
         compiled, reason = True, ""
+
+
+def memory(size: int) -> memoryview:
+    """So many bytes to write to, which a compiled store takes over without a copy.
+
+    Examples
+    --------
+    >>> len(memory(16))
+    16
+    """
+    return memoryview(Block(size)) if compiled else np.empty(size, np.uint8).data

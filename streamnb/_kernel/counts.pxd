@@ -1,10 +1,13 @@
 from libc.stdint cimport uint64_t
 
+from streamnb._kernel.blocks cimport Block
 from streamnb._kernel.table cimport Table
 
 
 cdef class CountStore:
     cdef Table table
+    cdef Block slots, old_slots, counts, bounds, arena  # what the table points at
+    cdef Block still_counts, still_slots  # what the last freeze copied, kept for the next
     cdef readonly dict views
     cdef readonly object lock  # held by whoever reads or writes the table; see counts.pyx
     cdef uint64_t moves  # how often rows changed their places
@@ -12,5 +15,9 @@ cdef class CountStore:
     cdef public object evicted_tokens
     cdef public double evicted_mass
     cdef object __weakref__
-    cdef _fill(self, Table* table, frozen, uint64_t n_classes)
+    cdef grow(self, uint64_t rows, uint64_t size)
+    cdef widen(self)
+    cdef tidy(self)
     cdef keep(self, kept)
+    cdef _point(self)
+    cdef bint _take_index(self, sections) except -1

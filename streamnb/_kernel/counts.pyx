@@ -10,18 +10,27 @@ import threading
 
 import numpy as np
 
-from streamnb.counts import CountStore as PlainCountStore
-from streamnb.counts import checked, twice
+from streamnb import counts as plain
 from streamnb.digest import Digest, name
+from streamnb.errors import SnapshotError
+from streamnb.sections import HINT
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
-from libc.string cimport memcpy, memmove
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memmove, memset
 
-from streamnb._kernel.murmur cimport Hash128, murmur
-from streamnb._kernel.tokens cimport SLACK, grow
-from streamnb._kernel.table cimport Table, close_table, find, hash_bytes, insert, open_table, rebuild, reserve, widen
+from streamnb._kernel.blocks cimport Block, found_under, resized
+from streamnb._kernel.checks cimport LANES, check_rows, check_slots, is_text
+from streamnb._kernel.statements cimport Statements
+from streamnb._kernel.tokens cimport SLACK
+from streamnb._kernel.table cimport (
+    HASH_VERSION, Table, find, has_room, hash_bytes, insert, move_rows, place_rows, size_of, start_of, view_of
+)
 
+
+cdef enum:
+    AT_ONCE = 65536  # a smaller table moves at once, in about a millisecond
+    SLOTS_MIN = 256
 
 _SLACK = bytes(SLACK)
 
@@ -78,8 +87,8 @@ cdef class Rows:
                 if table.rows != rows or self.store.moves != moves:
                     raise RuntimeError("the count store changed while it was read")
                 found = None
-                if table.views[row] == self.view:
-                    token = table.arena[table.starts[row] : table.starts[row + 1]]
+                if view_of(table, row) == self.view:
+                    token = table.arena[start_of(table, row) : start_of(table, row + 1)]
                     found = token.decode(), self._row(row)
             if found is not None:
                 yield found
@@ -159,7 +168,7 @@ cdef class ViewCounts:
             total = table.totals + self.view * table.n_classes + c
             total[0] = total[0] - removed if total[0] > removed else 0.0
             if emptied:
-                self.store.keep(self.store.freeze()["counts"].any(axis=1))
+                self.store.keep(np.array(self.store.freeze()["counts"]).any(axis=1))
 
     def merge(self, other, classes):
         """Add another view's counts; see `streamnb.counts.ViewCounts.merge`."""
@@ -192,8 +201,8 @@ cdef class ViewCounts:
         h = hash_bytes(start, size, table.seed + self.view)
         row = find(table, start, size, self.view, h)
         if row < 0:
-            if reserve(table, 1, size) != 0:
-                raise MemoryError("no memory for another token")
+            if not has_room(table, 1, size):
+                self.store.grow(1, size)
             row = insert(table, start, size, self.view, h)
         table.counts[<uint64_t>row * table.n_classes + c] += n
         return n
@@ -206,13 +215,20 @@ cdef class CountStore:
         self.max_tokens = max_tokens
         self.evicted_tokens, self.evicted_mass = 0, 0.0
         self.lock = threading.RLock()
-        seed = int.from_bytes(os.urandom(8), "little")
-        if open_table(&self.table, len(views), seed) != 0:
+        self.table.n_views = len(views)
+        self.table.seed = int.from_bytes(os.urandom(8), "little")
+        self.table.totals = <double*>calloc(1, sizeof(double))
+        self.table.known = <uint64_t*>calloc(self.table.n_views + 1, sizeof(uint64_t))
+        if not (self.table.totals and self.table.known):
             raise MemoryError("no memory for a count store")
+        self.slots, self.counts = _owned(Block(SLOTS_MIN * 4)), _owned(Block(0))
+        self.bounds, self.arena = _owned(Block(8)), _owned(Block(0))
+        self._point()
         self.views = {view: ViewCounts(self, i) for i, view in enumerate(views)}
 
     def __dealloc__(self):
-        close_table(&self.table)
+        free(self.table.totals)
+        free(self.table.known)
 
     def __reduce__(self):
         evicted = (self.evicted_tokens, self.evicted_mass)
@@ -227,9 +243,87 @@ cdef class CountStore:
     def __len__(self):
         return self.table.rows
 
+    # ---- memory
+
+    cdef _point(self):
+        """Point the table at its blocks."""
+        cdef Table* table = &self.table
+        table.slots, table.mask = <uint32_t*>self.slots.data, self.slots.size // 4 - 1
+        table.old_slots, table.old_mask = NULL, 0
+        if self.old_slots is not None:
+            table.old_slots, table.old_mask = <uint32_t*>self.old_slots.data, self.old_slots.size // 4 - 1
+        table.counts, table.bounds = <double*>self.counts.data, <uint64_t*>self.bounds.data
+        table.arena = self.arena.data
+        table.rows_capacity, table.arena_capacity = self.bounds.size // 8 - 1, self.arena.size
+
+    cdef grow(self, uint64_t rows, uint64_t size):
+        """Room for so many more rows and bytes of tokens; nothing else changes."""
+        cdef Table* table = &self.table
+        cdef uint64_t needed = table.rows + rows
+        cdef uint64_t capacity, slots = table.mask + 1
+        cdef Block fresh
+        if needed > table.rows_capacity:
+            capacity = _capacity(table.rows_capacity, needed)
+            self.bounds = _owned(resized(self.bounds, (capacity + 1) * 8))
+            self.counts = _owned(resized(self.counts, capacity * table.n_classes * 8))
+            self._point()
+        if start_of(table, table.rows) + size > table.arena_capacity:
+            capacity = _capacity(table.arena_capacity, start_of(table, table.rows) + size)
+            self.arena = _owned(resized(self.arena, capacity))
+        if needed * 10 > slots * 7:
+            while needed * 10 > slots * 7:
+                slots *= 2
+            if slots > <uint64_t>1 << 32:
+                raise MemoryError("a count store holds at most three thousand million tokens")
+            fresh = _owned(Block(slots * 4))
+            self._point()
+            move_rows(table, table.moving)  # a message so large that the last move has not ended
+            self.old_slots, self.slots = self.slots, fresh
+            table.moved, table.moving = 0, table.rows
+        self._point()
+        if table.moved < table.moving and table.moving <= AT_ONCE:
+            move_rows(table, table.moving)
+        self.tidy()
+
+    cdef tidy(self):
+        """Let go of slots that no row is looked up in any more."""
+        if self.table.moved == self.table.moving:
+            self.old_slots = None
+            self.table.old_slots, self.table.moved, self.table.moving = NULL, 0, 0
+
+    cdef widen(self):
+        """One class more: every row and every view's totals get a column of 0."""
+        cdef Table* table = &self.table
+        cdef uint64_t C = table.n_classes, row, view
+        cdef Block counts = _owned(Block(table.rows_capacity * (C + 1) * 8))
+        cdef double* rows = <double*>counts.data
+        cdef double* totals = <double*>calloc(table.n_views * (C + 1) + 1, sizeof(double))
+        if totals == NULL:
+            raise MemoryError("no memory for another class")
+        for row in range(table.rows):
+            memcpy(rows + row * (C + 1), table.counts + row * C, C * sizeof(double))
+        for view in range(table.n_views):
+            memcpy(totals + view * (C + 1), table.totals + view * C, C * sizeof(double))
+        free(table.totals)
+        table.totals = totals
+        table.n_classes = C + 1
+        self.counts = counts
+        self._point()
+
+    def add_class(self):
+        """Append a class to every view."""
+        with self.lock:
+            self.widen()
+
+    def merge(self, other, classes):
+        """Add another store of the same views."""
+        plain.CountStore.merge(self, other, classes)
+
+    # ---- letting go of rare tokens
+
     def make_room(self, features):
         """Let go of rare tokens until a message's new ones fit under `max_tokens`."""
-        PlainCountStore.make_room(self, features)
+        plain.CountStore.make_room(self, features)
 
     def evict(self, n):
         """Let go of the `n` tokens with the smallest counts, and correct the totals."""
@@ -238,204 +332,314 @@ cdef class CountStore:
 
     def _evict(self, n):
         cdef Table* table = &self.table
-        cdef uint64_t row, c, C = table.n_classes, at
+        cdef uint64_t row, c, C = table.n_classes
         cdef double[::1] sums = np.zeros(table.rows)
-        cdef uint64_t[::1] high = np.zeros(table.rows, np.uint64)
-        cdef uint64_t[::1] low = np.zeros(table.rows, np.uint64)
-        cdef Hash128 h
-        cdef Statement statement = Statement([name(view) for view in self.views], [])
-        for row in range(table.rows):
-            for c in range(C):
-                sums[row] += table.counts[row * C + c]
-            at = statement.begin(table, row)
-            h = murmur(statement.buffer, at)
-            high[row], low[row] = h.high, h.low
-        order = np.lexsort((low, high, sums))[:n]
+        with nogil:
+            for row in range(table.rows):
+                for c in range(C):
+                    sums[row] += table.counts[row * C + c]
+        order = self._rarest(sums.base, n)
         kept = np.ones(table.rows, np.uint8)
         kept[order] = 0
         for row in order.tolist():
             for c in range(C):
-                total = table.totals[table.views[row] * C + c] - table.counts[row * C + c]
-                table.totals[table.views[row] * C + c] = total if total > 0.0 else 0.0
+                total = table.totals[view_of(table, row) * C + c] - table.counts[row * C + c]
+                table.totals[view_of(table, row) * C + c] = total if total > 0.0 else 0.0
             self.evicted_mass += sums[row]
         self.evicted_tokens += n
         self.keep(kept)
 
-    def add_class(self):
-        """Append a class to every view."""
-        with self.lock:
-            if widen(&self.table) != 0:
-                raise MemoryError("no memory for another class")
-
-    def merge(self, other, classes):
-        """Add another store of the same views."""
-        PlainCountStore.merge(self, other, classes)
-
-    def digest(self, classes):
-        """The digest of all rows and totals, by the classes' names."""
-        with self.lock:
-            return self._digest(classes)
-
-    def _digest(self, classes):
-        cdef Table* table = &self.table
-        cdef uint64_t row, c, C = table.n_classes, size
-        cdef double n
-        cdef Hash128 h
-        cdef uint64_t low = 0, high = 0
-        cdef Statement statement = Statement(
-            [name("count", view) for view in self.views], [name(class_name) for class_name in classes]
-        )
-        digest = Digest()
-        for row in range(table.rows):
-            size = statement.begin(table, row)
-            for c in range(C):
-                n = table.counts[row * C + c]
-                if n != 0:
-                    h = murmur(statement.buffer, statement.end(size, c, n))
-                    low += h.low
-                    high += h.high + (low < h.low)
-        digest.add_sum((int(high) << 64) + int(low))
-        for i, view in enumerate(self.views):
-            for c in range(C):
-                if table.totals[i * C + c] != 0:
-                    digest.add(name("total", view, classes[c]), table.totals[i * C + c])
-        return digest
-
-    def freeze(self):
-        """The store as arrays that no later learning changes."""
-        with self.lock:
-            return self._freeze()
-
-    def _freeze(self):
-        cdef Table* table = &self.table
-        cdef uint64_t c = table.n_classes if table.n_views else 0
-        return {
-            "token_bytes": np.frombuffer(table.arena[: table.starts[table.rows]], np.uint8),
-            "token_ends": _array(<uint8_t*>(table.starts + 1), table.rows * 8, np.uint64),
-            "token_views": _array(table.views, table.rows, np.uint8).astype(np.uint16),
-            "counts": _array(<uint8_t*>table.counts, table.rows * c * 8, np.float64).reshape(table.rows, c),
-            "totals": _array(<uint8_t*>table.totals, table.n_views * c * 8, np.float64).reshape(
-                table.n_views, c
-            ),
-        }
-
-    def restore(self, sections, n_classes):
-        """Take the place of what `freeze` gave, checked."""
-        with self.lock:
-            return self._restore(sections, n_classes)
-
-    def _restore(self, sections, n_classes):
-        n_classes = n_classes if self.views else 0  # as `freeze` has it
-        frozen = checked(sections, len(self.views), n_classes)
-        cdef Table fresh
-        if open_table(&fresh, len(self.views), self.table.seed) != 0:
-            raise MemoryError("no memory for a count store")
-        try:
-            self._fill(&fresh, frozen, n_classes)
-        except BaseException:
-            close_table(&fresh)
-            raise
-        close_table(&self.table)
-        self.table = fresh
-        self.moves += 1
-
-    cdef _fill(self, Table* table, frozen, uint64_t n_classes):
-        cdef uint64_t blob_size = len(frozen.blob)
-        cdef const uint8_t[::1] blob = np.concatenate([frozen.blob, np.zeros(SLACK, np.uint8)])
-        cdef const uint64_t[::1] ends = np.ascontiguousarray(frozen.ends)
-        cdef const uint8_t[::1] views = np.ascontiguousarray(frozen.views.astype(np.uint8))
-        cdef const double[:, ::1] counts = np.ascontiguousarray(frozen.counts)
-        cdef const double[:, ::1] totals = np.ascontiguousarray(frozen.totals)
-        cdef uint64_t rows = ends.shape[0]
-        cdef uint64_t row, start, size, h
-        while table.n_classes < n_classes:
-            if widen(table) != 0:
-                raise MemoryError("no memory for the classes of a snapshot")
-        if reserve(table, rows, blob_size) != 0:
-            raise MemoryError("no memory for the tokens of a snapshot")
-        start = 0
-        for row in range(rows):
-            size = ends[row] - start
-            h = hash_bytes(&blob[0] + start, size, table.seed + views[row])
-            if find(table, &blob[0] + start, size, views[row], h) >= 0:
-                raise twice()
-            insert(table, &blob[0] + start, size, views[row], h)
-            memcpy(table.counts + row * n_classes, &counts[row, 0], n_classes * sizeof(double))
-            start = ends[row]
-        if n_classes:
-            memcpy(table.totals, &totals[0, 0], table.n_views * n_classes * sizeof(double))
+    def _rarest(self, sums, n):
+        """The `n` rows of the smallest sums, rarest first; of equals those of the smaller hash."""
+        if n < 1:
+            return np.empty(0, np.int64)
+        last = np.partition(sums, n - 1)[n - 1]
+        rows = np.flatnonzero(sums <= last)  # more than n where many are as rare
+        statements = Statements([name(view) for view in self.views], [])
+        high, low = statements.hashes(self.bounds, self.arena, rows)
+        surely = np.count_nonzero(sums < last)
+        equals = np.flatnonzero(sums[rows] == last)
+        if len(equals) > n - surely:
+            limit = np.partition(high[equals], n - surely - 1)[n - surely - 1]
+            left = np.ones(len(rows), bool)
+            left[equals[high[equals] > limit]] = False
+            rows, high, low = rows[left], high[left], low[left]
+        return rows[np.lexsort((low, high, sums[rows]))][:n]
 
     cdef keep(self, kept):
         """Leave out the rows that are not kept; those that are move together."""
         cdef const uint8_t[::1] mask = np.ascontiguousarray(kept, np.uint8)
         cdef Table* table = &self.table
-        cdef uint64_t row, start, size, at = 0, last = 0, C = table.n_classes
-        for row in range(table.rows):
-            start = table.starts[row]
-            size = table.starts[row + 1] - start
-            if not mask[row]:
-                table.known[table.views[row]] -= 1
-                continue
-            memmove(table.arena + at, table.arena + start, size)
-            memmove(table.counts + last * C, table.counts + row * C, C * sizeof(double))
-            table.views[last] = table.views[row]
-            table.starts[last] = at
-            at += size
-            last += 1
-        table.starts[last] = at
-        table.rows = last
+        cdef uint64_t row, start = 0, end, size, view, at = 0, last = 0, C = table.n_classes
+        self.arena = _owned(resized(self.arena, self.arena.size))  # another one, if this is looked at
+        self.bounds = _owned(resized(self.bounds, self.bounds.size))
+        self.counts = _owned(resized(self.counts, self.counts.size))
+        self.old_slots = None
+        self._point()
+        table.moved = table.moving = 0
+        with nogil:
+            for row in range(table.rows):
+                end, view = table.bounds[row + 1] >> 8, view_of(table, row)
+                size = end - start
+                if mask[row]:
+                    memmove(table.arena + at, table.arena + start, size)
+                    memmove(table.counts + last * C, table.counts + row * C, C * sizeof(double))
+                    at += size
+                    last += 1
+                    table.bounds[last] = at << 8 | view
+                else:
+                    table.known[view] -= 1
+                start = end
+            table.rows = last
+            memset(table.slots, 0, (table.mask + 1) * 4)
+            place_rows(table, 0, last)
         self.moves += 1
-        rebuild(table)
+
+    # ---- digest
+
+    def digest(self, classes, sections=None):
+        """The digest of all rows and totals, by the classes' names; see `streamnb.counts.CountStore.digest`."""
+        if sections is not None:
+            return self._digest(classes, sections)
+        with self.lock:
+            return self._digest(classes, self._shown())
+
+    def _digest(self, classes, sections):
+        counts = sections["counts"]
+        statements = Statements(
+            [name("count", view) for view in self.views], [name(class_name) for class_name in classes]
+        )
+        digest = Digest()
+        digest.add_sum(statements.sum_of(sections["token_bounds"], sections["token_bytes"], counts))
+        for view, totals in zip(self.views, sections["totals"].tolist()):
+            for class_name, total in zip(classes, totals):
+                if total != 0:
+                    digest.add(name("total", view, class_name), total)
+        return digest
+
+    # ---- freeze and restore
+
+    def freeze(self):
+        """The store as arrays that no later learning changes; tokens are shown, counts and index copied."""
+        with self.lock:
+            return self._freeze()
+
+    def _freeze(self):
+        cdef Table* table = &self.table
+        self.tidy()
+        frozen = self._shown()
+        self.still_counts = _copied(self.still_counts, self.counts, table.rows * table.n_classes * 8)
+        frozen["counts"] = _shown(self.still_counts, np.float64, table.rows, frozen["counts"].shape[1])
+        self.still_slots = _copied(self.still_slots, self.slots, self.slots.size)
+        frozen["index"] = _shown(self.still_slots, np.uint32, self.slots.size // 4)
+        state = [HASH_VERSION, table.seed, table.moved, table.moving]
+        frozen["index_state"] = np.array(state, np.uint64)
+        if self.old_slots is not None:
+            frozen["index_before"] = _shown(self.old_slots, np.uint32, self.old_slots.size // 4)
+        return frozen
+
+    def _shown(self):
+        """The store as arrays over its own memory."""
+        cdef Table* table = &self.table
+        cdef uint64_t C = table.n_classes if table.n_views else 0
+        totals = np.zeros((table.n_views, C))
+        cdef double[:, ::1] totals_view = totals
+        if totals.size:
+            memcpy(&totals_view[0, 0], table.totals, totals.nbytes)
+        return {
+            "token_bytes": _shown(self.arena, np.uint8, start_of(table, table.rows)),
+            "token_bounds": _shown(self.bounds, np.uint64, table.rows + 1),
+            "counts": _shown(self.counts, np.float64, table.rows, C),
+            "totals": totals,
+        }
+
+    def restore(self, sections, n_classes):
+        """Take the place of what `freeze` gave, checked.
+
+        A section that was read into a block of its own is taken over: it is no longer in `sections`, nor
+        may its array be used.
+        """
+        with self.lock:
+            fresh = type(self)(list(self.views), self.max_tokens)
+            fresh._restore(sections, n_classes if self.views else 0)
+            self._become(fresh)
+
+    def _become(self, CountStore other):
+        """Take what another store of the same views holds, which is then of no use."""
+        free(self.table.totals)
+        free(self.table.known)
+        self.table = other.table
+        other.table.totals, other.table.known = NULL, NULL
+        self.slots, self.old_slots, self.counts = other.slots, other.old_slots, other.counts
+        self.bounds, self.arena = other.bounds, other.arena
+        self.still_counts = self.still_slots = None
+        self.moves += 1
+
+    def _restore(self, sections, n_classes):
+        if not self._fits(sections, n_classes):
+            plain.checked(sections, len(self.views), n_classes)  # says what is wrong
+            raise SnapshotError("The sections of the count store do not fit together.", HINT)
+        cdef Table* table = &self.table
+        self.arena = _taken(sections, "token_bytes")
+        self.bounds = _taken(sections, "token_bounds")
+        self.counts = _taken(sections, "counts")
+        has_index = self._take_index(sections)
+        self._point()
+        if not has_index:
+            self._build_index()
+
+    def _fits(self, sections, n_classes):
+        """Whether sections are a store of these views; if so, rows, totals and known tokens are filled in."""
+        cdef Table* table = &self.table
+        cdef uint64_t C = n_classes
+        cdef bint fits
+        kinds = {"token_bytes": np.uint8, "token_bounds": np.uint64, "counts": np.float64, "totals": np.float64}
+        for key, kind in kinds.items():
+            array = sections.get(key)
+            if array is None or array.dtype != kind or not array.flags.c_contiguous:
+                return False
+        counts, totals = sections["counts"], sections["totals"]
+        rows = len(counts)
+        if counts.shape != (rows, C) or totals.shape != (table.n_views, C):
+            return False
+        if sections["token_bounds"].shape != (rows + 1,) or sections["token_bytes"].ndim != 1:
+            return False
+        cdef const uint8_t[::1] bytes_view = sections["token_bytes"]
+        cdef const uint64_t[::1] bounds_view = sections["token_bounds"]
+        cdef const double[::1] counts_view = counts.reshape(-1)
+        cdef const double[::1] totals_view = totals.reshape(-1)
+        cdef const uint8_t* blob = &bytes_view[0] if bytes_view.shape[0] else NULL
+        cdef const double* first = &counts_view[0] if counts_view.shape[0] else NULL
+        sums = np.empty(LANES * table.n_views * C)
+        cdef double[::1] sums_view = sums
+        cdef double* sums_at = &sums_view[0] if sums.size else NULL
+        cdef uint64_t[::1] known = np.empty(LANES * table.n_views + 1, np.uint64)
+        table.rows, table.n_classes = rows, C
+        with nogil:
+            fits = check_rows(&bounds_view[0], table.rows, bytes_view.shape[0], first, C, table.n_views, &known[0], sums_at)
+            fits = fits and is_text(blob, bytes_view.shape[0], &bounds_view[0], table.rows)
+        if not fits or not np.isfinite(totals).all() or (totals < 0).any():
+            return False
+        memcpy(table.known, &known[0], table.n_views * sizeof(uint64_t))
+        free(table.totals)
+        table.totals = <double*>calloc(table.n_views * C + 1, sizeof(double))
+        if table.totals == NULL:
+            raise MemoryError("no memory for the classes of a snapshot")
+        if totals.size:
+            memcpy(table.totals, &totals_view[0], totals.nbytes)
+        return np.allclose(sums[: totals.size].reshape(totals.shape), totals, rtol=1e-9, atol=1e-9)
+
+    cdef bint _take_index(self, sections) except -1:
+        """Take over the index that was frozen with the rows; without one, or of another hash, it is built."""
+        cdef Table* table = &self.table
+        cdef uint64_t old_size = 0
+        cdef const uint32_t* old = NULL
+        cdef const uint32_t[::1] old_view
+        index, state = sections.get("index"), sections.get("index_state")
+        before = sections.get("index_before")
+        if index is None or state is None or state.tolist()[:1] != [HASH_VERSION]:
+            return False
+        arrays = [index] if before is None else [index, before]
+        if state.dtype != np.uint64 or state.shape != (4,) or any(a.dtype != np.uint32 or a.ndim != 1 for a in arrays):
+            raise _foreign_index()
+        cdef const uint32_t[::1] new_view = np.ascontiguousarray(index)
+        if before is not None:
+            old_view = np.ascontiguousarray(before)
+            old_size = old_view.shape[0]
+            old = &old_view[0] if old_size else NULL
+        _, table.seed, table.moved, table.moving = state.tolist()
+        if not new_view.shape[0] or not check_slots(
+            &new_view[0], new_view.shape[0], old, old_size, table.rows, table.moved, table.moving
+        ):
+            raise _foreign_index()
+        self.slots = _taken(sections, "index")
+        if before is not None:
+            self.old_slots = _taken(sections, "index_before")
+        return True
+
+    def _build_index(self):
+        cdef Table* table = &self.table
+        cdef uint64_t slots = SLOTS_MIN
+        while table.rows * 10 > slots * 7:
+            slots *= 2
+        self.slots, self.old_slots = _owned(Block(slots * 4)), None
+        table.moved = table.moving = 0
+        self._point()
+        with nogil:
+            place_rows(table, 0, table.rows)
+        self.check_index()
+
+    def check_index(self):
+        """See that every token is found where it stands, and stands once.
+
+        Raises
+        ------
+        SnapshotError
+            One is not.
+        """
+        cdef Table* table = &self.table
+        cdef uint64_t row, h
+        cdef int64_t found = 0
+        with self.lock, nogil:
+            for row in range(table.rows):
+                h = hash_bytes(
+                    table.arena + start_of(table, row), size_of(table, row), table.seed + view_of(table, row)
+                )
+                found = find(table, table.arena + start_of(table, row), size_of(table, row), view_of(table, row), h)
+                if found != <int64_t>row:
+                    break
+        if table.rows and found != <int64_t>row:
+            raise plain.twice() if found >= 0 else _foreign_index()
 
 
-cdef class Statement:
-    """A statement about a token, as `streamnb.digest` words it, put together without an object a token.
-
-    Parameters
-    ----------
-    heads : list of bytes
-        What stands before the token, by view.
-    tails : list of bytes
-        What stands after it, by class.
-    """
-
-    cdef uint8_t* buffer
-    cdef uint64_t capacity
-    cdef list heads, tails
-
-    def __cinit__(self, list heads, list tails):
-        self.heads, self.tails = heads, tails
-
-    def __dealloc__(self):
-        free(self.buffer)
-
-    cdef uint64_t begin(self, const Table* table, uint64_t row) except 0:
-        """The head, the token's length and the token; returns how many bytes they are."""
-        cdef bytes head = self.heads[table.views[row]]
-        cdef uint64_t n = len(head)
-        cdef uint32_t size = <uint32_t>(table.starts[row + 1] - table.starts[row])
-        cdef uint64_t longest = 0
-        for tail in self.tails:
-            longest = max(longest, len(tail))
-        if grow(<void**>&self.buffer, &self.capacity, n + 4 + size + longest + 8, 1) != 0:
-            raise MemoryError("no memory for a digest")
-        memcpy(self.buffer, <const uint8_t*>head, n)
-        memcpy(self.buffer + n, &size, 4)
-        memcpy(self.buffer + n + 4, table.arena + table.starts[row], size)
-        return n + 4 + size
-
-    cdef uint64_t end(self, uint64_t at, uint64_t c, double count):
-        """The class and the count after it; returns how many bytes the statement is."""
-        cdef bytes tail = self.tails[c]
-        cdef uint64_t n = len(tail)
-        memcpy(self.buffer + at, <const uint8_t*>tail, n)
-        memcpy(self.buffer + at + n, &count, 8)
-        return at + n + 8
+def _foreign_index():
+    return SnapshotError("The index of the count store is not one of its rows.", HINT)
 
 
-cdef _array(const uint8_t* data, uint64_t size, dtype):
-    """A copy of memory as a numpy array."""
-    return np.frombuffer(data[:size], dtype)
+cdef Block _owned(Block block):
+    """A block in which a store now lives: nobody else takes it over."""
+    block.owned = True
+    return block
+
+
+cdef uint64_t _capacity(uint64_t now, uint64_t needed):
+    """Half as much again while that is little, an eighth of what is large: it grows without being moved."""
+    cdef uint64_t more = now + (now >> 1 if now < AT_ONCE else now >> 3)
+    return more if more > needed else needed
+
+
+cdef Block _copied(Block into, Block block, uint64_t size):
+    """A copy of a block's first bytes, in the block of the last copy unless that is still looked at."""
+    if into is None or into.exports:
+        into = _owned(Block(block.size))
+    elif into.size < block.size:
+        into = resized(into, block.size)
+    with nogil:
+        memcpy(into.data, block.data, size)
+    return into
+
+
+cdef _shown(Block block, dtype, uint64_t rows, columns=None):
+    """The beginning of a block as an array that cannot be written."""
+    n = rows if columns is None else rows * columns
+    array = np.frombuffer(block, dtype, n) if n else np.empty(0, dtype)
+    array = array if columns is None else array.reshape(rows, columns)
+    array.flags.writeable = False
+    return array
+
+
+cdef Block _taken(sections, key):
+    """The block of a section: its own, if it was read into one, or a copy of it."""
+    cdef Block block = found_under(sections[key], sections[key].nbytes)
+    cdef const uint8_t[::1] data
+    if block is not None:
+        del sections[key]
+        return _owned(block)
+    data = np.ascontiguousarray(sections[key]).reshape(-1).view(np.uint8)
+    block = Block(data.shape[0])
+    if data.shape[0]:
+        memcpy(block.data, &data[0], data.shape[0])
+    return _owned(block)
 
 
 def _thawed(views, max_tokens, sections, n_classes, evicted):

@@ -8,7 +8,7 @@ from streamnb._kernel.features cimport Feature, Features, View
 from streamnb._kernel.table cimport Table
 
 cdef enum:
-    LOGS = 65536  # logarithms kept ready: of counts below 256 by 1/256, and of so many whole ones
+    LOGS = 4096  # logarithms kept ready, of the first multiples of a view's unit
 
 cdef enum:
     SMOOTH_NONE, SMOOTH_LAPLACE, SMOOTH_DIRICHLET
@@ -29,24 +29,20 @@ cdef struct Moments:  # of one number, per class
 
 
 cdef inline double log_count(const View* view, double count) noexcept nogil:
-    """``log(count + alpha)``, from the table where the count is a small multiple of 1/256.
+    """``log(count + alpha)``, from a table where the count is a small multiple of the view's unit.
 
-    Whole counts lie side by side after the others, or every one of them would be in the same cache set.
+    The unit is what a token counts that stands in a message once, so that most counts are multiples.
     """
-    cdef double scaled = count * 256.0
+    cdef double units = count * view.units
     cdef int64_t i
-    if 0 <= count < LOGS:
-        i = <int64_t>count
-        if <double>i == count:
-            i += LOGS
-        else:
-            i = <int64_t>scaled
-            if i >= LOGS or <double>i != scaled:
-                return log(count + view.pseudo)
-        if view.logs[i] == 0.0:
-            view.logs[i] = log(count + view.pseudo)
-        return view.logs[i]
-    return log(count + view.pseudo)
+    if not 0 <= units < LOGS:
+        return log(count + view.pseudo)
+    i = <int64_t>units
+    if <double>i * view.unit != count:
+        return log(count + view.pseudo)
+    if view.logs[i] == 0.0:
+        view.logs[i] = log(count + view.pseudo)
+    return view.logs[i]
 
 
 cdef inline void against_rest(
@@ -76,6 +72,8 @@ cdef inline void against_rest(
         n += totals[active[j]]
     for j in range(S):
         base[j] = log(totals[active[j]] + pseudo_total) - log(n - totals[active[j]] + pseudo_total)
+    if S == 2 and C == 2 and base[0] == -base[1] and against_the_other(table, features, view, v, k, base[0], x):
+        return
     for j in range(4 * S):
         x[j] = 0.0
     for i in range(features.ends[v], features.ends[v + 1]):
@@ -108,6 +106,48 @@ cdef inline void against_rest(
         q[j] = k.square_law_scale * q[j] / z
         rare_x[j] = rare_x[j] / z
         rare_q[j] = k.rare_square_law_scale * rare_q[j] / z
+
+
+cdef inline bint against_the_other(
+    const Table* table,
+    const Features* features,
+    const View* view,
+    uint64_t v,
+    const Constants* k,
+    double base,
+    double* out,
+) noexcept nogil:
+    """`against_rest` of two classes: one's odds are the other's, negated, while counts are multiples of 1/256.
+
+    Where they are not, rounding may tell the two apart: then it is False, and `against_rest` goes on.
+    """
+    cdef double x = 0.0, q = 0.0, rare_x = 0.0, rare_q = 0.0, weight = 0.0, n_t, rare, value, g, z
+    cdef const double* row
+    cdef const Feature* feature
+    cdef uint64_t i
+    for i in range(features.ends[v], features.ends[v + 1]):
+        feature = features.items + i
+        if feature.row < 0:
+            continue
+        row = table.counts + 2 * <uint64_t>feature.row
+        n_t = row[0] + row[1]
+        if n_t - row[0] != row[1] or n_t - row[1] != row[0]:
+            return False
+        value = log_count(view, row[0]) - log_count(view, row[1]) - base
+        rare = feature.f * n_t / (n_t + k.rare_tokens)
+        weight += feature.f
+        g = value * fabs(value)
+        x += feature.f * value
+        q += feature.f * g
+        rare_x += rare * value
+        rare_q += rare * g
+    z = pow(1.0 + weight, k.length_exponent)
+    out[0] = x / z
+    out[2] = k.square_law_scale * q / z
+    out[4] = rare_x / z
+    out[6] = k.rare_square_law_scale * rare_q / z
+    out[1], out[3], out[5], out[7] = 0.0 - out[0], 0.0 - out[2], 0.0 - out[4], 0.0 - out[6]
+    return True
 
 
 cdef inline void log_likelihood(

@@ -1,11 +1,11 @@
 # What the views read in a message, in C: the twins of the readers and of `Multinomial.features`.
 
 from libc.math cimport log, rint
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy  # where there is no slack
 
-from streamnb._kernel.table cimport hash_bytes, same
+from streamnb._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
 from streamnb._kernel.tokens cimport Scratch, Text, Token, Tokens, grow, read_tokens, room
 
 cdef enum:
@@ -18,16 +18,26 @@ cdef enum:
     STAMP = 4294967296  # a stamp leaves room for so many features
 
 
+cdef struct Part:  # of a view of text
+    uint64_t group  # which text
+    uint8_t* prefix  # what its tokens begin with
+    uint64_t prefix_size
+
+
 cdef struct View:
     int reader
     uint64_t n  # of runs and edges
     uint64_t characters_max
-    uint64_t group  # which text it reads, or which number or given tokens
+    Part* parts
+    uint64_t n_parts
+    uint64_t group  # which number or given tokens it reads
     uint64_t store  # which view of the store it counts in
     int weight
     bint skips_unknown
     int smoothing
     double pseudo  # alpha, mu, or a Gaussian's pseudo-observations
+    double unit  # what a token counts that stands in a message once
+    double units  # a little more than 1 / unit
     double* logs  # log(count + alpha), 0 where it was not asked for yet; see evidence.pxd
 
 
@@ -47,6 +57,8 @@ cdef struct Features:
     uint64_t seen_mask
     uint64_t stamp
     uint64_t seed
+    const uint32_t* slots  # where they will be looked up
+    uint64_t slots_mask
 
 
 cdef struct Given:  # tokens that arrived with their counts, end to end
@@ -56,15 +68,21 @@ cdef struct Given:  # tokens that arrived with their counts, end to end
 
 
 cdef inline int read_view(
-    Features* features, Scratch* scratch, const View* view, const Tokens* tokens, uint64_t first, uint64_t* n
+    Features* features,
+    Scratch* scratch,
+    const View* view,
+    const Part* part,
+    const Tokens* tokens,
+    uint64_t first,
+    uint64_t* n,
 ) noexcept nogil:
-    """The features of a view that reads tokens, each counted, from number `first` to `n`."""
+    """The features of one text of a view, each counted; the view's begin at number `first`, up to `n`."""
     cdef uint64_t i, start, size, edge
     cdef const Token* token
     if view.reader == WORDS:
         for i in range(tokens.n):
             token = tokens.items + i
-            if count(features, scratch, view.store, token.start, token.size, first, n) != 0:
+            if count_in(features, scratch, view, part, token.start, token.size, first, n) != 0:
                 return -1
     elif view.reader == PAIRS:
         for i in range(1, tokens.n):
@@ -73,14 +91,14 @@ cdef inline int read_view(
             start = room(scratch, size + 1 + token.size)
             if start == <uint64_t>-1:
                 return -1
-            memcpy(scratch.bytes + start, scratch.bytes + tokens.items[i - 1].start, size)
+            copy_bytes(scratch.bytes + start, scratch.bytes + tokens.items[i - 1].start, size)
             scratch.bytes[start + size] = c" "
-            memcpy(scratch.bytes + start + size + 1, scratch.bytes + token.start, token.size)
-            if count(features, scratch, view.store, start, size + 1 + token.size, first, n) != 0:
+            copy_bytes(scratch.bytes + start + size + 1, scratch.bytes + token.start, token.size)
+            if count_in(features, scratch, view, part, start, size + 1 + token.size, first, n) != 0:
                 return -1
     elif view.reader == CHARACTERS:
         for i in range(tokens.n):
-            if read_runs(features, scratch, view, tokens.items + i, first, n) != 0:
+            if read_runs(features, scratch, view, part, tokens.items + i, first, n) != 0:
                 return -1
     else:
         edge = view.n if view.n < tokens.n else tokens.n
@@ -90,14 +108,20 @@ cdef inline int read_view(
             if start == <uint64_t>-1:
                 return -1
             scratch.bytes[start] = c"h" if i < edge else c"t"
-            memcpy(scratch.bytes + start + 1, scratch.bytes + token.start, token.size)
-            if count(features, scratch, view.store, start, token.size + 1, first, n) != 0:
+            copy_bytes(scratch.bytes + start + 1, scratch.bytes + token.start, token.size)
+            if count_in(features, scratch, view, part, start, token.size + 1, first, n) != 0:
                 return -1
     return 0
 
 
 cdef inline int read_runs(
-    Features* features, Scratch* scratch, const View* view, const Token* token, uint64_t first, uint64_t* n
+    Features* features,
+    Scratch* scratch,
+    const View* view,
+    const Part* part,
+    const Token* token,
+    uint64_t first,
+    uint64_t* n,
 ) noexcept nogil:
     """Runs of `view.n` code points of the token padded by a space on both sides; the whole if it is shorter."""
     cdef uint64_t size = token.size + 2
@@ -108,13 +132,13 @@ cdef inline int read_runs(
         return -1
     padded = scratch.bytes + start
     padded[0] = c" "
-    memcpy(padded + 1, scratch.bytes + token.start, token.size)
+    copy_bytes(padded + 1, scratch.bytes + token.start, token.size)
     padded[size - 1] = c" "
     while end < size and characters < view.n:  # to the end of the first run
         end = after_character(padded, end, size)
         characters += 1
     while True:
-        if count(features, scratch, view.store, start + begin, end - begin, first, n) != 0:
+        if count_in(features, scratch, view, part, start + begin, end - begin, first, n) != 0:
             return -1
         if end >= size:
             return 0
@@ -144,7 +168,7 @@ cdef inline int take_given(
         start = room(scratch, size)
         if start == <uint64_t>-1:
             return -1
-        memcpy(scratch.bytes + start, given.bytes + source, size)
+        copy_bytes(scratch.bytes + start, given.bytes + source, size)
         feature = features.items + n[0]
         feature.start = start
         feature.size = size
@@ -170,6 +194,29 @@ cdef inline void weigh(Features* features, const View* view, uint64_t first, uin
             feature.f = rint(256.0 * log(1.0 + feature.f)) / 256.0
 
 
+cdef inline int count_in(
+    Features* features,
+    Scratch* scratch,
+    const View* view,
+    const Part* part,
+    uint64_t start,
+    uint64_t size,
+    uint64_t first,
+    uint64_t* n,
+) noexcept nogil:
+    """Count a feature under its text's prefix."""
+    cdef uint64_t whole
+    if part.prefix_size:
+        whole = room(scratch, part.prefix_size + size)
+        if whole == <uint64_t>-1:
+            return -1
+        memcpy(scratch.bytes + whole, part.prefix, part.prefix_size)
+        copy_bytes(scratch.bytes + whole + part.prefix_size, scratch.bytes + start, size)
+        start = whole
+        size += part.prefix_size
+    return count(features, scratch, view.store, start, size, first, n)
+
+
 cdef inline int count(
     Features* features, Scratch* scratch, uint64_t store, uint64_t start, uint64_t size, uint64_t first, uint64_t* n
 ) noexcept nogil:
@@ -177,6 +224,7 @@ cdef inline int count(
     cdef uint64_t h = hash_bytes(scratch.bytes + start, size, features.seed + store)
     cdef uint64_t at = h & features.seen_mask
     cdef Feature* feature
+    snb_prefetch(features.slots + (h & features.slots_mask))
     while features.seen[at] >= features.stamp:  # later stamps are larger, and this is the latest
         feature = features.items + (features.seen[at] - features.stamp)
         if (

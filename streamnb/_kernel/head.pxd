@@ -1,4 +1,4 @@
-# The heads, in C: the twins of `streamnb.head`. Constants come from there.
+# The heads, in C: the twins of `streamnb.head` and `streamnb.posterior`. Constants come from there.
 
 from libc.math cimport INFINITY, exp, log, rint, sqrt
 from libc.stdint cimport int64_t, uint64_t

@@ -13,42 +13,49 @@ import numpy as np
 cimport cython
 
 from streamnb import head as plain_head
-from streamnb.columns import Scores
+from streamnb.columns import Scores, checked_labels
 from streamnb.event_models import gaussian as plain_gaussian
 from streamnb.event_models import multinomial as plain_multinomial
 from streamnb.reading import category_counts, number, term_counts, text_of
 from streamnb.smoothing import Dirichlet, Laplace, UniformPrior
-from streamnb.tokens import Category, CharacterGrams, Edges, Number, Terms, WordPairs, Words
+from streamnb.stop_words import stop_words_of
+from streamnb.tokens import Category, CharacterGrams, Edges, Number, Terms, WordPairs, Words, parts_of
 
 from libc.math cimport INFINITY, isnan, log, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from streamnb._kernel cimport evidence
 from streamnb._kernel.counts cimport CountStore
+from streamnb._kernel.drops cimport Drops, drop, load_drops
 from streamnb._kernel.evidence cimport LOGS, SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants, Moments
 from streamnb._kernel.features cimport (
     BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, NUMBER, PAIRS, STAMP, WORDS,
-    Feature, Features, Given, View, read_view, take_given, weigh
+    Feature, Features, Given, Part, View, read_view, take_given, weigh
 )
 from streamnb._kernel.head cimport (
     Head, HeadConstants, Normal, add_to, centre_and_clip, form_opinion, learn, log_odds, log_odds_of,
     never_labelled, normal_evidence, soften
 )
-from streamnb._kernel.table cimport Table, find, insert, reserve, snb_prefetch, widen
+from streamnb._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
 from streamnb._kernel.tokens cimport (
-    PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, Scratch, Text, Tokens, alphabet, point_at, read_tokens
+    SLACK, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, Scratch, Text, Tokens, alphabet, point_at, read_tokens
 )
+from streamnb._kernel.whole cimport MAIL, NUMBERS, URLS
 
 cdef enum:  # streamnb.columns.Flag
     EMPTY = 1
     TRUNCATED = 2
     CLASS_LIMIT = 4
 
+cdef enum:
+    AHEAD = 64  # features whose rows are fetched together
+
 cdef uint64_t LAST_STAMP = 0xFFFFFFFE00000000
 
 _READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Edges: EDGES, Number: NUMBER}
+_WHOLE = {"numbers": NUMBERS, "urls": URLS, "mail": MAIL}
 _WEIGHTS = {"counts": BY_COUNTS, "boolean": BY_BOOLEAN, "log": BY_LOG}
 
 cdef Constants EVIDENCE
@@ -101,8 +108,11 @@ cdef class Driver:
     cdef CountStore store  # while a batch runs
     cdef list groups, given_fields, number_fields
     cdef Scratch scratch
+    cdef Drops drops
+    cdef bint has_drops
     cdef Tokens* tokens  # of each text, then of each text's first characters
     cdef Features features
+    cdef uint64_t new_rows, new_bytes  # features of the message that no class has taught, and their length
     # the state while a batch runs
     cdef Head head
     cdef Moments* moments
@@ -143,6 +153,10 @@ cdef class Driver:
         self.scratch.peers_words = model.tokenizer.rule == "words"
         self.scratch.token_length_max = model.tokenizer.token_length_max
         self.scratch.message_tokens_max = model.tokenizer.message_tokens_max
+        for each in set(model.tokenizer.whole):
+            self.scratch.whole |= _WHOLE[each]
+        load_drops(&self.drops, model.tokenizer, stop_words_of(model.tokenizer.stop_words))
+        self.has_drops = self.drops.length_min > 1 or self.drops.slots != NULL
         self.calibrated = model.head is not None
         self.head.n_text_views = len(model.text_views)
         self.head.n_features = 4 * len(model.text_views) + 2 + len(model.other_views)
@@ -167,9 +181,7 @@ cdef class Driver:
             read = category_counts if isinstance(reader, Category) else term_counts
             self.given_fields.append((reader.field, read))
         else:
-            if reader.fields not in self.groups:
-                self.groups.append(reader.fields)
-            into.group = self.groups.index(reader.fields)
+            self._describe_parts(into, parts_of(reader))
         if into.reader in (CHARACTERS, EDGES):
             into.n = reader.n
         if into.reader == CHARACTERS:
@@ -178,18 +190,42 @@ cdef class Driver:
         if isinstance(event.smoothing, Laplace):
             into.smoothing = SMOOTH_LAPLACE
             into.pseudo = event.smoothing.alpha
-            into.logs = <double*>calloc(2 * LOGS, sizeof(double))  # touched where it is used
+            into.unit = 177.0 / 256.0 if into.weight == BY_LOG else 1.0
+            into.units = (1.0 / into.unit) * (1.0 + 1e-15)
+            into.logs = <double*>calloc(LOGS, sizeof(double))
             if into.logs == NULL:
                 raise MemoryError("no memory for a driver")
         elif isinstance(event.smoothing, Dirichlet):
             into.smoothing = SMOOTH_DIRICHLET
             into.pseudo = event.smoothing.mu
 
+    cdef _describe_parts(self, View* into, list parts):
+        cdef Part* part
+        cdef bytes prefix
+        into.parts = <Part*>calloc(len(parts) + 1, sizeof(Part))
+        if into.parts == NULL:
+            raise MemoryError("no memory for a driver")
+        for text, fields in parts:
+            if fields not in self.groups:
+                self.groups.append(fields)
+            prefix = text.encode()
+            part = into.parts + into.n_parts
+            part.group = self.groups.index(fields)
+            part.prefix_size = len(prefix)
+            part.prefix = <uint8_t*>malloc(len(prefix) + 1)
+            if part.prefix == NULL:
+                raise MemoryError("no memory for a driver")
+            memcpy(part.prefix, <const char*>prefix, len(prefix))
+            into.n_parts += 1
+
     def __dealloc__(self):
-        cdef uint64_t i
+        cdef uint64_t i, j
         if self.views != NULL:
             for i in range(self.n_views):
                 free(self.views[i].logs)
+                for j in range(self.views[i].n_parts):
+                    free(self.views[i].parts[j].prefix)
+                free(self.views[i].parts)
         if self.tokens != NULL:
             for i in range(2 * self.n_groups):
                 free(self.tokens[i].items)
@@ -202,6 +238,9 @@ cdef class Driver:
         free(self.scratch.bytes)
         free(self.scratch.kinds)
         free(self.scratch.places)
+        free(self.scratch.signs)
+        free(self.drops.bytes)
+        free(self.drops.slots)
         free(self.block)
         free(self.active)
 
@@ -256,6 +295,7 @@ cdef class Driver:
                 failed = self._message(table, &inbox, i, y[i], g[i], score, &out)
                 if failed:
                     break
+        self.store.tidy()
         self.store = None
         self._store(model, classes[: self.n_classes])
         if failed:
@@ -303,7 +343,7 @@ cdef class Driver:
                     tokens.append(token.encode())
                     counts.append(count)
                 ends.append(len(tokens))
-        blob = np.frombuffer(b"".join(tokens) + b"\0", np.uint8)
+        blob = np.frombuffer(b"".join(tokens) + bytes(SLACK), np.uint8)
         token_ends = np.cumsum([len(token) for token in tokens] + [0], dtype=np.uint64)
         cdef const uint8_t[::1] blob_view = blob
         cdef const uint64_t[::1] token_ends_view = token_ends
@@ -335,7 +375,7 @@ cdef class Driver:
                 view[i] = c
             else:
                 return classes, indices, None
-        labels, weights = model.checked_labels(batch)
+        labels, weights = checked_labels(batch, model.classes)
         for i in range(n):
             label = labels[i]
             if label is None:
@@ -422,6 +462,7 @@ cdef class Driver:
         cdef int64_t flags = 0
         cdef double unknown_share
         cdef bint weighed
+        self.features.slots, self.features.slots_mask = table.slots, table.mask
         if self._features_of(inbox, i, &flags) != 0:
             return -1
         self._look_up(table)
@@ -449,15 +490,13 @@ cdef class Driver:
 
     cdef int _features_of(self, const Inbox* inbox, uint64_t i, int64_t* flags) noexcept nogil:
         """What every view reads; the twin of `reading.read` from the tokens on."""
-        cdef uint64_t v, first, n = 0, group, begin
-        cdef const Text* text
+        cdef uint64_t v, first, n = 0, group, begin, p
         cdef const View* view
-        cdef const Tokens* tokens
+        cdef const Text* text
         cdef bint empty = self.n_groups > 0
         self.scratch.size = 0
         for group in range(self.n_groups):
-            text = inbox.texts + i * self.n_groups + group
-            if read_tokens(&self.scratch, text, text.size, self.tokens + group) != 0:
+            if self._read_tokens(inbox.texts + i * self.n_groups + group, <uint64_t>-1, self.tokens + group) != 0:
                 return -1
             if self.tokens[group].truncated:
                 flags[0] |= TRUNCATED
@@ -482,29 +521,63 @@ cdef class Driver:
                 ) != 0:
                     return -1
             else:
-                tokens = self.tokens + view.group
-                text = inbox.texts + i * self.n_groups + view.group
-                if view.reader == CHARACTERS and text.size > view.characters_max:
-                    tokens = self.tokens + self.n_groups + view.group
-                    if read_tokens(&self.scratch, text, view.characters_max, <Tokens*>tokens) != 0:
+                for p in range(view.n_parts):
+                    text = inbox.texts + i * self.n_groups + view.parts[p].group
+                    if self._read_part(view, view.parts + p, text, first, &n) != 0:
                         return -1
-                if read_view(&self.features, &self.scratch, view, tokens, first, &n) != 0:
-                    return -1
             weigh(&self.features, view, first, n)
         self.features.ends[self.n_views] = n
         return 0
 
+    cdef inline int _read_part(
+        self, const View* view, const Part* part, const Text* text, uint64_t first, uint64_t* n
+    ) noexcept nogil:
+        """What a view reads in one text."""
+        cdef Tokens* tokens = self.tokens + part.group
+        if view.reader == CHARACTERS and text.size > view.characters_max:
+            tokens += self.n_groups
+            if self._read_tokens(text, view.characters_max, tokens) != 0:
+                return -1
+        return read_view(&self.features, &self.scratch, view, part, tokens, first, n)
+
+    cdef inline int _read_tokens(self, const Text* text, uint64_t size_max, Tokens* tokens) noexcept nogil:
+        """The twin of `Tokenizer.split`, for a text's first code points."""
+        if read_tokens(&self.scratch, text, min(text.size, size_max), tokens) != 0:
+            return -1
+        if self.has_drops:
+            drop(&self.drops, &self.scratch, tokens)
+        return 0
+
     cdef void _look_up(self, const Table* table) noexcept nogil:
-        cdef uint64_t v, i
+        """Every feature's row, and how many have none: some at a time, so that what they touch comes together."""
+        cdef uint64_t i, first, last = 0, v = 0, n = self.features.ends[self.n_views]
         cdef Feature* feature
-        for i in range(self.features.ends[self.n_views]):
-            snb_prefetch(table.slots + (self.features.items[i].hash & table.mask))
-        for v in range(self.n_views):
-            for i in range(self.features.ends[v], self.features.ends[v + 1]):
+        cdef const uint8_t* token
+        self.new_rows = self.new_bytes = 0
+        while last < n:
+            first = last
+            last = first + AHEAD if first + AHEAD < n else n
+            for i in range(first, last):
                 feature = self.features.items + i
-                feature.row = find(
-                    table, self.scratch.bytes + feature.start, feature.size, self.views[v].store, feature.hash
-                )
+                feature.row = candidate(table, feature.hash)
+                if feature.row >= 0:
+                    snb_prefetch(table.bounds + feature.row)
+                    snb_prefetch(table.counts + <uint64_t>feature.row * table.n_classes)
+            for i in range(first, last):
+                if self.features.items[i].row >= 0:
+                    snb_prefetch(table.arena + start_of(table, self.features.items[i].row))
+            for i in range(first, last):
+                while i >= self.features.ends[v + 1]:
+                    v += 1
+                feature = self.features.items + i
+                token = self.scratch.bytes + feature.start
+                if feature.row < 0 and table.old_slots == NULL:
+                    pass
+                elif feature.row < 0 or not is_row_of(table, feature.row, token, feature.size, self.views[v].store):
+                    feature.row = find(table, token, feature.size, self.views[v].store, feature.hash)
+                if feature.row < 0:
+                    self.new_rows += 1
+                    self.new_bytes += feature.size
 
     cdef void _view_likelihood(self, const Table* table, const Inbox* inbox, uint64_t i, uint64_t v, double* z) noexcept nogil:
         cdef const View* view = self.views + v
@@ -589,18 +662,16 @@ cdef class Driver:
         self, Table* table, const Inbox* inbox, uint64_t i, uint64_t y, double weight, double unknown_share, bint weighed
     ) noexcept nogil:
         """The twin of `NaiveBayes._learn`; there is memory for all of it before anything is changed."""
-        cdef uint64_t v, j, rows = 0, size = 0
+        cdef uint64_t v, j
         cdef double n, total, x
         cdef Feature* feature
-        self._count_new(&rows, &size)
         if y == self.n_classes:
-            if widen(table) != 0:
+            if self._widen() != 0:
                 return -1
             self._add_class(y)
-        if self.max_tokens and table.rows + rows > self.max_tokens:
-            if self._make_room(table, &rows, &size) != 0:
-                return -1
-        if reserve(table, rows, size) != 0:
+        if self.max_tokens and table.rows + self.new_rows > self.max_tokens and self._make_room(table) != 0:
+            return -1
+        if not has_room(table, self.new_rows, self.new_bytes) and self._grow() != 0:
             return -1
         if self.calibrated:
             add_to(&self.head.length, inbox.lengths[i], y, weight)
@@ -633,21 +704,12 @@ cdef class Driver:
         self.learned += 1
         return 0
 
-    cdef void _count_new(self, uint64_t* rows, uint64_t* size) noexcept nogil:
-        """How many of the message's tokens no class has taught, and how long they are together."""
-        cdef uint64_t j
-        rows[0] = size[0] = 0
-        for j in range(self.features.ends[self.n_views]):
-            if self.features.items[j].row < 0:
-                rows[0] += 1
-                size[0] += self.features.items[j].size
-
-    cdef int _make_room(self, Table* table, uint64_t* rows, uint64_t* size) noexcept nogil:
+    cdef int _make_room(self, Table* table) noexcept nogil:
         """The twin of `CountStore.make_room`; the rows that stay are looked up again."""
         cdef uint64_t excess, n
         cdef int failed = 0
-        while table.rows and table.rows + rows[0] > self.max_tokens and not failed:
-            excess = table.rows + rows[0] - self.max_tokens
+        while table.rows and table.rows + self.new_rows > self.max_tokens and not failed:
+            excess = table.rows + self.new_rows - self.max_tokens
             n = self.max_tokens // 16 if self.max_tokens // 16 > excess else excess
             with gil:
                 try:
@@ -655,8 +717,23 @@ cdef class Driver:
                 except MemoryError:
                     failed = -1
             self._look_up(table)
-            self._count_new(rows, size)
         return failed
+
+    cdef int _grow(self) noexcept nogil:
+        with gil:
+            try:
+                self.store.grow(self.new_rows, self.new_bytes)
+            except MemoryError:
+                return -1
+        return 0
+
+    cdef int _widen(self) noexcept nogil:
+        with gil:
+            try:
+                self.store.widen()
+            except MemoryError:
+                return -1
+        return 0
 
     cdef void _add_class(self, uint64_t c) noexcept nogil:
         cdef uint64_t i

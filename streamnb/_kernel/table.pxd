@@ -1,11 +1,11 @@
 # The hash table under all count views, as C: one table, exact token bytes in one arena, rows of counts.
 #
-# A slot holds a row number and 32 bits of the token's hash, so that a probe rarely touches a row that is not
-# the one it looks for. The hash is keyed by a seed that is drawn at random for each table: messages are
-# hostile, and nobody who writes them can aim at a slot. Nothing that is computed depends on the seed.
+# A slot is 32 bits: as many as it takes hold a row number, the rest a part of the token's hash, so that a
+# probe rarely touches a row that is not the one it looks for. The hash is keyed by a seed that is drawn at
+# random for each store: messages are hostile, and nobody who writes them can aim at a slot. Nothing that is
+# computed depends on the seed. The memory is `CountStore`'s, in blocks; a table only points at it.
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from streamnb._kernel.tokens cimport SLACK
@@ -18,32 +18,30 @@ cdef extern from *:
         return (unsigned long long)product ^ (unsigned long long)(product >> 64);
     }
     #define snb_prefetch(address) __builtin_prefetch(address)
+    static const unsigned long long snb_first[9] = {
+        0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF
+    };
     """
+    const uint64_t* snb_first  # so many bytes of a word
     uint64_t snb_fold(uint64_t a, uint64_t b) noexcept nogil
     void snb_prefetch(const void* address) noexcept nogil
 
 
 cdef enum:
+    HASH_VERSION = 1  # of `hash_bytes`: an index in a snapshot is of use to the same hash alone
     MOVES = 8  # rows that move with each new one: a move ends long before the next begins
-    AT_ONCE = 65536  # a smaller table moves at once, in about a millisecond
-
-
-cdef struct Slot:
-    uint32_t row  # plus 1; 0 is an empty slot
-    uint32_t tag
 
 
 cdef struct Table:
-    Slot* slots
+    uint32_t* slots  # a row number plus 1 in the bits under `mask`, a part of its hash above; 0 is empty
     uint64_t mask  # slots minus 1, a power of two minus 1
-    Slot* old_slots  # while the table moves into larger slots: those it comes from
+    uint32_t* old_slots  # while the table moves into larger slots: those it comes from
     uint64_t old_mask
     uint64_t moved  # rows that have moved, of those there were when it began
     uint64_t moving
     uint64_t seed
     double* counts  # rows x n_classes
-    uint64_t* starts  # of each row's token in the arena; one more than rows
-    uint8_t* views
+    uint64_t* bounds  # 0, then for each row 256 times where its token ends in the arena, plus its view
     uint8_t* arena
     uint64_t rows
     uint64_t rows_capacity
@@ -58,7 +56,7 @@ cdef inline uint64_t tail(const uint8_t* data, uint64_t size) noexcept nogil:
     """The last bytes of a token, 8 at most, as a number; up to `SLACK` bytes past it are read and dropped."""
     cdef uint64_t word
     memcpy(&word, data, 8)
-    return word if size >= 8 else word & ((<uint64_t>1 << (8 * size)) - 1)
+    return word & snb_first[size if size < 8 else 8]
 
 
 cdef inline bint same(const uint8_t* a, const uint8_t* b, uint64_t size) noexcept nogil:
@@ -72,6 +70,14 @@ cdef inline bint same(const uint8_t* a, const uint8_t* b, uint64_t size) noexcep
     return tail(a, size) == tail(b, size)
 
 
+cdef inline void copy_bytes(uint8_t* into, const uint8_t* data, uint64_t size) noexcept nogil:
+    """Copy a token, eight bytes at a time: both sides have slack, and what is copied past it is overwritten."""
+    cdef uint64_t at = 0
+    while at < size:
+        memcpy(into + at, data + at, 8)
+        at += 8
+
+
 cdef inline uint64_t hash_bytes(const uint8_t* data, uint64_t size, uint64_t seed) noexcept nogil:
     """A keyed hash of 64 bits: eight bytes at a time through a folded multiplication; needs slack."""
     cdef uint64_t h = seed ^ (size * <uint64_t>0x9E3779B97F4A7C15)
@@ -81,6 +87,28 @@ cdef inline uint64_t hash_bytes(const uint8_t* data, uint64_t size, uint64_t see
         size -= 8
     h = snb_fold(h ^ tail(data, size), <uint64_t>0xE7037ED1A0B428DB)
     return snb_fold(h ^ seed, <uint64_t>0x8EBC6AF09C88C6E3)
+
+
+cdef inline uint64_t start_of(const Table* table, uint64_t row) noexcept nogil:
+    return table.bounds[row] >> 8
+
+
+cdef inline uint64_t size_of(const Table* table, uint64_t row) noexcept nogil:
+    return (table.bounds[row + 1] >> 8) - (table.bounds[row] >> 8)
+
+
+cdef inline uint64_t view_of(const Table* table, uint64_t row) noexcept nogil:
+    return table.bounds[row + 1] & 255
+
+
+cdef inline bint is_row_of(
+    const Table* table, uint64_t row, const uint8_t* token, uint64_t size, uint64_t view
+) noexcept nogil:
+    return (
+        view_of(table, row) == view
+        and size_of(table, row) == size
+        and same(table.arena + start_of(table, row), token, size)
+    )
 
 
 cdef inline int64_t find(
@@ -95,7 +123,7 @@ cdef inline int64_t find(
 
 cdef inline int64_t find_in(
     const Table* table,
-    const Slot* slots,
+    const uint32_t* slots,
     uint64_t mask,
     const uint8_t* token,
     uint64_t size,
@@ -104,179 +132,83 @@ cdef inline int64_t find_in(
 ) noexcept nogil:
     cdef uint64_t at = h & mask
     cdef uint32_t tag = <uint32_t>(h >> 32)
+    cdef uint32_t tag_bits = <uint32_t>~mask
     cdef uint64_t row
-    while slots[at].row != 0:
-        if slots[at].tag == tag:
-            row = slots[at].row - 1
-            if (
-                table.views[row] == view
-                and table.starts[row + 1] - table.starts[row] == size
-                and same(table.arena + table.starts[row], token, size)
-            ):
+    while slots[at] != 0:
+        if (slots[at] ^ tag) & tag_bits == 0:
+            row = (slots[at] & mask) - 1
+            if is_row_of(table, row, token, size, view):
                 return <int64_t>row
         at = (at + 1) & mask
     return -1
 
 
+cdef inline int64_t candidate(const Table* table, uint64_t h) noexcept nogil:
+    """The first row whose slot could be that of a token, or -1: most often the one, which is then verified."""
+    cdef uint64_t at = h & table.mask
+    cdef uint32_t tag = <uint32_t>(h >> 32)
+    cdef uint32_t tag_bits = <uint32_t>~table.mask
+    while table.slots[at] != 0:
+        if (table.slots[at] ^ tag) & tag_bits == 0:
+            return <int64_t>(table.slots[at] & table.mask) - 1
+        at = (at + 1) & table.mask
+    return -1
+
+
 cdef inline void place(Table* table, uint64_t row, uint64_t h) noexcept nogil:
     cdef uint64_t at = h & table.mask
-    while table.slots[at].row != 0:
+    while table.slots[at] != 0:
         at = (at + 1) & table.mask
-    table.slots[at].row = <uint32_t>(row + 1)
-    table.slots[at].tag = <uint32_t>(h >> 32)
+    table.slots[at] = (<uint32_t>(h >> 32) & <uint32_t>~table.mask) | <uint32_t>(row + 1)
 
 
-cdef inline uint64_t row_hash(Table* table, uint64_t row) noexcept nogil:
-    return hash_bytes(
-        table.arena + table.starts[row],
-        table.starts[row + 1] - table.starts[row],
-        table.seed + table.views[row],
-    )
+cdef inline void place_rows(Table* table, uint64_t first, uint64_t last) noexcept nogil:
+    """Place rows, eight at a time so that their slots are fetched together."""
+    cdef uint64_t[8] hashes
+    cdef uint64_t i, n, start
+    while first < last:
+        n = last - first if last - first < 8 else 8
+        for i in range(n):
+            start = start_of(table, first + i)
+            hashes[i] = hash_bytes(
+                table.arena + start, size_of(table, first + i), table.seed + view_of(table, first + i)
+            )
+            snb_prefetch(table.slots + (hashes[i] & table.mask))
+        for i in range(n):
+            place(table, first + i, hashes[i])
+        first += n
 
 
 cdef inline uint64_t insert(
     Table* table, const uint8_t* token, uint64_t size, uint64_t view, uint64_t h
 ) noexcept nogil:
-    """A new row of zeros; `reserve` has made room for it."""
+    """A new row of zeros; there is room for it."""
     cdef uint64_t row = table.rows
-    memcpy(table.arena + table.starts[row], token, size)
-    table.starts[row + 1] = table.starts[row] + size
-    table.views[row] = <uint8_t>view
+    cdef uint64_t start = start_of(table, row)
+    copy_bytes(table.arena + start, token, size)
+    table.bounds[row + 1] = (start + size) << 8 | view
     memset(table.counts + row * table.n_classes, 0, table.n_classes * sizeof(double))
     table.rows = row + 1
     table.known[view] += 1
     place(table, row, h)
-    if table.old_slots != NULL:
+    if table.moved < table.moving:
         move_rows(table, MOVES)
     return row
 
 
 cdef inline void move_rows(Table* table, uint64_t n) noexcept nogil:
-    """Move some rows into the larger slots; with the last one the old slots are let go."""
-    while n > 0 and table.moved < table.moving:
-        place(table, table.moved, row_hash(table, table.moved))
-        table.moved += 1
-        n -= 1
-    if table.moved == table.moving:
-        free(table.old_slots)
+    """Move some rows into the larger slots; with the last one the old slots are no longer asked."""
+    cdef uint64_t last = table.moved + n if table.moved + n < table.moving else table.moving
+    place_rows(table, table.moved, last)
+    table.moved = last
+    if last == table.moving:
         table.old_slots = NULL
 
 
-cdef inline int open_table(Table* table, uint64_t n_views, uint64_t seed) noexcept nogil:
-    memset(table, 0, sizeof(Table))
-    table.n_views = n_views
-    table.seed = seed
-    table.mask = 255
-    table.rows_capacity = 128
-    table.arena_capacity = 1024
-    table.slots = <Slot*>calloc(256, sizeof(Slot))
-    table.starts = <uint64_t*>calloc(129, sizeof(uint64_t))
-    table.views = <uint8_t*>calloc(128, 1)
-    table.arena = <uint8_t*>malloc(1024 + SLACK)
-    table.counts = <double*>calloc(1, sizeof(double))
-    table.totals = <double*>calloc(1, sizeof(double))
-    table.known = <uint64_t*>calloc(n_views + 1, sizeof(uint64_t))
-    if not (
-        table.slots and table.starts and table.views and table.arena and table.counts and table.totals and table.known
-    ):
-        return -1
-    return 0
-
-
-cdef inline void close_table(Table* table) noexcept nogil:
-    free(table.slots)
-    free(table.old_slots)
-    free(table.starts)
-    free(table.views)
-    free(table.arena)
-    free(table.counts)
-    free(table.totals)
-    free(table.known)
-    memset(table, 0, sizeof(Table))
-
-
-cdef inline int resize(void** block, uint64_t size) noexcept nogil:
-    cdef void* moved = realloc(block[0], size if size > 0 else 1)
-    if moved == NULL:
-        return -1
-    block[0] = moved
-    return 0
-
-
-cdef inline void rebuild(Table* table) noexcept nogil:
-    """Fill the slots anew from the rows."""
-    cdef uint64_t row
-    free(table.old_slots)
-    table.old_slots = NULL
-    memset(table.slots, 0, (table.mask + 1) * sizeof(Slot))
-    for row in range(table.rows):
-        place(table, row, row_hash(table, row))
-
-
-cdef inline int reserve(Table* table, uint64_t rows, uint64_t size) noexcept nogil:
-    """Room for so many more rows and bytes of tokens, before anything is changed; -1 if there is no memory."""
-    cdef uint64_t needed = table.rows + rows
-    cdef uint64_t capacity
-    cdef uint64_t slots
-    cdef Slot* fresh
-    if needed > table.rows_capacity:
-        capacity = table.rows_capacity + (table.rows_capacity >> 1)
-        capacity = capacity if capacity > needed else needed
-        if capacity >= <uint64_t>0xFFFFFFFF:
-            return -1
-        if (
-            resize(<void**>&table.counts, capacity * table.n_classes * sizeof(double)) != 0
-            or resize(<void**>&table.starts, (capacity + 1) * sizeof(uint64_t)) != 0
-            or resize(<void**>&table.views, capacity) != 0
-        ):
-            return -1
-        table.rows_capacity = capacity
-    needed = table.starts[table.rows] + size
-    if needed > table.arena_capacity:
-        capacity = table.arena_capacity + (table.arena_capacity >> 1)
-        capacity = capacity if capacity > needed else needed
-        if resize(<void**>&table.arena, capacity + SLACK) != 0:
-            return -1
-        table.arena_capacity = capacity
-    needed = table.rows + rows
-    slots = table.mask + 1
-    if needed * 10 > slots * 7:
-        while needed * 10 > slots * 7:
-            slots *= 2
-        fresh = <Slot*>calloc(slots, sizeof(Slot))
-        if fresh == NULL:
-            return -1
-        if table.old_slots != NULL:  # a message so large that the last move has not ended
-            move_rows(table, table.moving)
-        table.old_slots = table.slots
-        table.old_mask = table.mask
-        table.moved = 0
-        table.moving = table.rows
-        table.slots = fresh
-        table.mask = slots - 1
-        move_rows(table, 0 if table.rows > AT_ONCE else table.rows)
-    return 0
-
-
-cdef inline int widen(Table* table) noexcept nogil:
-    """One class more: every row and every view's totals get a column of 0."""
-    cdef uint64_t old = table.n_classes
-    cdef uint64_t new = old + 1
-    cdef uint64_t row, view
-    cdef double* counts = <double*>malloc((table.rows_capacity * new + 1) * sizeof(double))
-    cdef double* totals = <double*>calloc(table.n_views * new + 1, sizeof(double))
-    if counts == NULL or totals == NULL:
-        free(counts)
-        free(totals)
-        return -1
-    for row in range(table.rows):
-        memcpy(counts + row * new, table.counts + row * old, old * sizeof(double))
-        counts[row * new + old] = 0.0
-    for view in range(table.n_views):
-        memcpy(totals + view * new, table.totals + view * old, old * sizeof(double))
-    free(table.counts)
-    free(table.totals)
-    table.counts = counts
-    table.totals = totals
-    table.n_classes = new
-    return 0
+cdef inline bint has_room(const Table* table, uint64_t rows, uint64_t size) noexcept nogil:
+    """Whether so many more rows, and bytes of tokens, fit without more memory."""
+    return (
+        table.rows + rows <= table.rows_capacity
+        and start_of(table, table.rows) + size <= table.arena_capacity
+        and (table.rows + rows) * 10 <= (table.mask + 1) * 7
+    )

@@ -3,7 +3,8 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
-from libc.string cimport memcpy
+
+from streamnb._kernel.whole cimport Signs, whole_end
 
 cdef extern from "Python.h":
     int PyUnicode_IS_ASCII(object) noexcept
@@ -28,6 +29,7 @@ cdef struct Page:
 cdef struct Alphabet:
     Page* pages[PAGES]
     uint8_t word[256]  # the lower case of an ASCII character that belongs to a word, 0 of all else
+    uint8_t parts[256]  # what part each sign may have in what is read whole; see whole.pxd
 
 
 cdef struct Text:
@@ -56,8 +58,11 @@ cdef struct Scratch:  # where a message's tokens and features lie, as UTF-8
     uint64_t kinds_capacity
     uint64_t* places  # where each begins among the bytes
     uint64_t places_capacity
+    uint8_t* signs  # where something is read whole: of a text's code points
+    uint64_t signs_capacity
     Alphabet* alphabet
     bint peers_words
+    int whole  # NUMBERS, URLS, MAIL
     uint64_t token_length_max
     uint64_t message_tokens_max
 
@@ -104,20 +109,24 @@ cdef inline int read_tokens(Scratch* scratch, const Text* text, uint64_t size, T
     """The tokens of a text's first `size` code points."""
     tokens.n = 0
     tokens.truncated = 0
+    if text.kind == 0 and scratch.whole:
+        return split_ascii(scratch, <const uint8_t*>text.data, size, tokens, True)
     if text.kind == 0:
-        return split_ascii(scratch, <const uint8_t*>text.data, size, tokens)
+        return split_ascii(scratch, <const uint8_t*>text.data, size, tokens, False)
     return split_unicode(scratch, text, size, tokens)
 
 
 cdef inline int split_ascii(
-    Scratch* scratch, const uint8_t* data, uint64_t size, Tokens* tokens
+    Scratch* scratch, const uint8_t* data, uint64_t size, Tokens* tokens, bint whole
 ) noexcept nogil:
+    """The twin of the rules over ASCII; `whole` is known where this is compiled in, so its absence is free."""
     cdef const uint8_t* word = scratch.alphabet.word
     cdef const Page* page = scratch.alphabet.pages[0]
     cdef uint64_t base = room(scratch, size)
-    cdef uint64_t i = 0, start, length
+    cdef uint64_t i = 0, start, length, end
     cdef uint8_t letter
     cdef uint8_t* low
+    cdef Signs signs = Signs(data, size, &scratch.alphabet.parts[0], scratch.whole, 0)
     if base == <uint64_t>-1:
         return -1
     low = scratch.bytes + base
@@ -131,6 +140,11 @@ cdef inline int split_ascii(
                 if i == size:
                     break
                 letter = word[data[i]]
+            if whole:
+                end = whole_end(&signs, start, i)
+                while i < end:
+                    low[i] = word[data[i]] or data[i]
+                    i += 1
             if scratch.peers_words and i - start < 2:
                 continue
         else:
@@ -158,12 +172,14 @@ cdef inline int split_unicode(
     cdef uint32_t point
     cdef uint8_t kind
     cdef uint8_t* kinds
+    cdef Signs signs
     cdef const Alphabet* letters = scratch.alphabet
     at = room(scratch, 4 * size)
     if (
         at == <uint64_t>-1
         or grow(<void**>&scratch.kinds, &scratch.kinds_capacity, size + 1, 1) != 0
         or grow(<void**>&scratch.places, &scratch.places_capacity, size + 1, sizeof(uint64_t)) != 0
+        or (scratch.whole and grow(<void**>&scratch.signs, &scratch.signs_capacity, size, 1) != 0)
     ):
         return -1
     kinds = scratch.kinds
@@ -176,6 +192,12 @@ cdef inline int split_unicode(
     kinds[size] = SPACE  # which ends every run below
     scratch.places[size] = at
     scratch.size = at
+    if scratch.whole:
+        for i in range(size):
+            scratch.signs[i] = scratch.bytes[scratch.places[i]]
+            if scratch.signs[i] & 0x80:
+                scratch.signs[i] = 0x80 | kinds[i]
+        signs = Signs(scratch.signs, size, &letters.parts[0], scratch.whole, 0)
     i = 0
     while i < size and tokens.truncated != 2:
         kind = kinds[i]
@@ -189,6 +211,8 @@ cdef inline int split_unicode(
         elif kind == WORD:
             while kinds[j] == WORD or kinds[j] == MARK or kinds[j] == JOINER:
                 j += 1
+            if scratch.whole:
+                j = whole_end(&signs, i, j)
             if add_points(scratch, tokens, i, j) != 0:
                 return -1
         elif kind == CJK:

@@ -1,20 +1,23 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The alphabet of the compiled tokenizer: pages of code points, as `streamnb.tokens` has them."""
 
-from streamnb import tokens
+from streamnb import alphabet as plain
+from streamnb import whole
 
 from libc.stdlib cimport malloc
 from libc.string cimport memset
 
+from streamnb._kernel.whole cimport BEGINS_WORD, DIGIT, HOST_MARK, LETTER, NAME_MARK, SLASH, URL_MARK
+
 _KINDS = (
-    tokens.WORD,
-    tokens.MARK,
-    tokens.CJK,
-    tokens.SPACE,
-    tokens.JOINER,
-    tokens.REGION,
-    tokens.TONE,
-    tokens.OTHER,
+    plain.WORD,
+    plain.MARK,
+    plain.CJK,
+    plain.SPACE,
+    plain.JOINER,
+    plain.REGION,
+    plain.TONE,
+    plain.OTHER,
 )
 
 cdef uint32_t EXPANDS = 0xFFFFFFFF  # a lower case of several code points
@@ -33,10 +36,10 @@ cdef int load(uint32_t number) except -1:
     cdef uint32_t i
     if page == NULL:
         raise MemoryError("no memory for a page of Unicode")
-    kinds = tokens.kind_page(number)
+    kinds = plain.kind_page(number)
     for i in range(256):
         page.kind[i] = _KINDS.index(kinds[i])
-        low = tokens.lower(chr(256 * number + i))
+        low = plain.lower(chr(256 * number + i))
         page.lower[i] = ord(low) if len(low) == 1 else EXPANDS
     letters.pages[number] = page
     return 0
@@ -53,27 +56,37 @@ cdef uint32_t low_of(uint32_t point) except? 0:
     return low
 
 
-cdef object point_at(Text* text, whole):
+cdef object point_at(Text* text, string):
     """Point at a string, every page it needs loaded; returns what has to be kept alive.
 
     A string whose lower case has more code points than itself is put into lower case here.
     """
     cdef Py_ssize_t i
     cdef bint expands = False
-    if not PyUnicode_IS_ASCII(whole):
-        for i in range(PyUnicode_GET_LENGTH(whole)):
-            if low_of(PyUnicode_READ(PyUnicode_KIND(whole), PyUnicode_DATA(whole), i)) == EXPANDS:
+    if not PyUnicode_IS_ASCII(string):
+        for i in range(PyUnicode_GET_LENGTH(string)):
+            if low_of(PyUnicode_READ(PyUnicode_KIND(string), PyUnicode_DATA(string), i)) == EXPANDS:
                 expands = True
         if expands:
-            whole = tokens.lower(whole)
-            for i in range(PyUnicode_GET_LENGTH(whole)):
-                low_of(PyUnicode_READ(PyUnicode_KIND(whole), PyUnicode_DATA(whole), i))
-        text.kind = PyUnicode_KIND(whole)
-    text.data = PyUnicode_DATA(whole)
-    text.size = PyUnicode_GET_LENGTH(whole)
-    return whole
+            string = plain.lower(string)
+            for i in range(PyUnicode_GET_LENGTH(string)):
+                low_of(PyUnicode_READ(PyUnicode_KIND(string), PyUnicode_DATA(string), i))
+        text.kind = PyUnicode_KIND(string)
+    text.data = PyUnicode_DATA(string)
+    text.size = PyUnicode_GET_LENGTH(string)
+    return string
 
 
 load(0)
 for _code in range(128):
     letters.word[_code] = letters.pages[0].lower[_code] if letters.pages[0].kind[_code] == WORD else 0
+    letters.parts[_code] = (
+        (letters.pages[0].kind[_code] == WORD and BEGINS_WORD | LETTER)
+        | (chr(_code) in whole.URL_MARKS and URL_MARK)
+        | (chr(_code) in whole.NAME_MARKS and NAME_MARK)
+        | (chr(_code) in whole.HOST_MARKS and HOST_MARK)
+        | (chr(_code).isdigit() and DIGIT)
+        | (chr(_code) == "/" and SLASH)
+    )
+for _code, _kind in enumerate(_KINDS):
+    letters.parts[128 | _code] = (_kind in whole.LETTERS and LETTER) | (_kind == plain.WORD and BEGINS_WORD)

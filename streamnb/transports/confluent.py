@@ -17,10 +17,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from operator import methodcaller
 
-from streamnb.errors import PositionError, SettingsError, TransportError
+from streamnb.errors import TransportError
 from streamnb.protocols import Start
 from streamnb.record import Headers, Partition, RecordBatch, Unreadable
-from streamnb.recovery import check_positions
 from streamnb.transports.confluent_client import (
     REQUEST_TIMEOUT_S,
     Errors,
@@ -32,11 +31,11 @@ from streamnb.transports.confluent_client import (
     describe,
     describe_topics,
     log,
-    no_topic,
     reason,
     translated,
 )
 from streamnb.transports.confluent_sink import ConfluentSink
+from streamnb.transports.topics import checked_topics, gone, no_topic, starting_positions
 
 from confluent_kafka import (  # isort: skip  the room above says what to install where it is missing
     Consumer,
@@ -109,9 +108,7 @@ class ConfluentSource:
     def __init__(
         self, topics: Sequence[str], client: Mapping[str, object], *, group: str | None = None
     ) -> None:
-        if not topics or isinstance(topics, str):
-            raise SettingsError("`topics` names no topic.", 'Give a list, such as ["mail"].')
-        self._topics = sorted(set(topics))
+        self._topics = checked_topics(topics)
         self._settings = client_settings(client)
         self._group = group
         self._errors = Errors()
@@ -145,28 +142,24 @@ class ConfluentSource:
         found = describe(self._connected_admin(), self._topics, self._settings)
         for topic in self._topics:
             if topic not in found:
-                raise no_topic(topic, self._settings)
+                raise no_topic(topic, brokers(self._settings))
         partitions = [
             Partition(topic, number)
             for topic in self._topics
             for number in range(len(found[topic].partitions))
         ]
         begin, end = self._ends(partitions)
-        if next_offsets:
-            check_positions(next_offsets, begin, end)
-            positions = {**begin, **next_offsets}
-        elif start == "earliest":
-            positions = begin
-        elif start == "latest":
-            positions = end
-        else:
-            if start < 0:
-                raise SettingsError(f"`start` is {start}, before 1970.", "Give milliseconds since 1970.")
-            asked = [TopicPartition(*one, start) for one in partitions]
+
+        def at_time(at_ms: int) -> dict[Partition, int | None]:
+            asked = [TopicPartition(*one, at_ms) for one in partitions]
             with translated("Looking up positions", self._settings):
                 found_at = self._asking().offsets_for_times(asked, REQUEST_TIMEOUT_S)
-            at = {Partition(one.topic, one.partition): one.offset for one in found_at}
-            positions = {one: at[one] if at[one] >= 0 else end[one] for one in partitions}
+            return {
+                Partition(one.topic, one.partition): one.offset if one.offset >= 0 else None
+                for one in found_at
+            }
+
+        positions = starting_positions(next_offsets, start, begin, end, at_time)
         if self._consumer is None:
             self._consumer = self._new_consumer()
         with translated("Taking the partitions", self._settings):
@@ -200,34 +193,39 @@ class ConfluentSource:
 
     def _batches(self, messages: Iterable[Message]) -> list[RecordBatch]:
         """The records before the first failure by partition, and the offsets they reach."""
-        records: dict[Partition, list[Message]] = {}
-        reached: dict[Partition, int] = {}
+        records: dict[tuple[str, int], list[Message]] = {}
+        ends: dict[tuple[str, int], int] = {}
         for message in messages:
-            partition = Partition(message.topic() or "", message.partition())
             error = message.error()
+            place = (
+                message.topic() or "",
+                message.partition(),
+            )  # quicker to make than a `Partition`
             if error is None:
-                records.setdefault(partition, []).append(message)
-                reached[partition] = message.offset() + 1
+                if place in records:
+                    records[place].append(message)
+                else:
+                    records[place] = [message]
             elif error.code() == _END:
                 # Where the next fetch begins: behind markers of transactions and what was compacted away.
-                reached[partition] = message.offset()
+                ends[place] = message.offset()
             else:
-                self._failure = self._failure_of(error, partition, message.offset())
+                self._failure = self._failure_of(error, Partition(*place), message.offset())
                 if self._failure is not None:
                     break  # what follows may be from anywhere
         batches = []
-        for partition, next_offset in reached.items():
+        for place in records | ends:
+            partition, found = Partition(*place), records.get(place, [])
+            next_offset = max(ends.get(place, 0), found[-1].offset() + 1 if found else 0)
             if next_offset > self._next_offsets[partition]:
-                batches.append(_batch(partition, records.get(partition, ()), next_offset))
+                batches.append(_batch(partition, found, next_offset))
                 self._next_offsets[partition] = next_offset
         return batches
 
     def _failure_of(self, error: KafkaError, partition: Partition, offset: int) -> TransportError | None:
         """What an error means for the stream; ``None`` for one that passes."""
         if error.code() in _GONE:
-            hint = "Lengthen the topic's retention, and start from a snapshot whose positions it still holds."
-            what = f"{partition} no longer holds the position {offset} ({reason(error)})."
-            return PositionError(what, hint)
+            return gone(f"{partition} no longer holds the position {offset} ({reason(error)}).")
         if error.code() in _DAMAGED:
             hint = 'Read it through `kind = "kafka"`, which reports damaged records and goes on.'
             return TransportError(f"{partition} is damaged at offset {offset}: {reason(error)}.", hint)

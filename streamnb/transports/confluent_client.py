@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from streamnb.errors import SettingsError, TransportError
+from streamnb.transports.topics import Secret, check_partitions
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection
@@ -84,15 +85,6 @@ _NAMES_OF_SECRETS = ("password", "secret", "passphrase", "key.pem")
 C = TypeVar("C", Consumer, Producer, AdminClient)
 
 
-class _Secret(str):
-    """A password that does not show where settings are printed."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "'***'"
-
-
 class Errors:
     """What a client reports beside its answers: logged, and the last refusal kept."""
 
@@ -124,7 +116,7 @@ def client_settings(client: Mapping[str, object]) -> dict[str, object]:
         if isinstance(value, list | tuple):  # librdkafka writes lists with commas
             settings[name] = ",".join(map(str, value))
         elif isinstance(value, str) and any(word in name for word in _NAMES_OF_SECRETS):
-            settings[name] = _Secret(value)
+            settings[name] = Secret(value)
     if not settings.get("bootstrap.servers"):
         raise SettingsError("`bootstrap.servers` is missing.", 'Name a broker, such as "localhost:9092".')
     return settings
@@ -254,12 +246,6 @@ def describe(
     return described
 
 
-def no_topic(topic: str, settings: Mapping[str, object]) -> TransportError:
-    """The error for a topic that must exist."""
-    hint = "Create it, or correct the name; topics are never created by reading or scoring."
-    return TransportError(f"Topic {topic} does not exist at {brokers(settings)}.", hint)
-
-
 def describe_topics(client: Mapping[str, object], topics: Sequence[str]) -> dict[str, int]:
     """How many partitions each topic has; a topic that does not exist is left out.
 
@@ -304,7 +290,4 @@ def create_topics(client: Mapping[str, object], topics: Mapping[str, int]) -> No
             what = f"Topic {lacking} was created and is not seen after {REQUEST_TIMEOUT_S:.0f} s."
             raise TransportError(what, "Check what the brokers log.")
         time.sleep(0.05)
-    for name, topic in found.items():
-        if len(topic.partitions) != topics[name]:
-            what = f"Topic {name} exists with {len(topic.partitions)} partitions, not {topics[name]}."
-            raise TransportError(what, "Use it as it is, or choose another name.")
+    check_partitions({name: len(topic.partitions) for name, topic in found.items()}, topics)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from streamnb.errors import DeliveryError
 from streamnb.record import Headers
 from streamnb.transports.confluent_client import (
     Errors,
@@ -13,9 +12,9 @@ from streamnb.transports.confluent_client import (
     build,
     client_settings,
     describe_topics,
-    no_topic,
     reason,
 )
+from streamnb.transports.topics import TopicSink
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  reported above
 
@@ -26,12 +25,10 @@ SLICE_S = 0.2
 CLOSE_TIMEOUT_S = 1.0
 
 
-class ConfluentSink:
-    """A topic of Kafka, every record of which is acknowledged by all replicas in sync.
+class ConfluentSink(TopicSink):
+    """A `TopicSink` through librdkafka.
 
-    A record from input partition p goes to partition p modulo the topic's partitions, so that the records
-    of one input partition keep their order. librdkafka reports only the records it could not deliver, so
-    that the others cost nothing in Python.
+    librdkafka reports only the records it could not deliver, so that the others cost nothing in Python.
 
     Parameters
     ----------
@@ -60,21 +57,16 @@ class ConfluentSink:
         in_flight_max: int = 20_000,
         delivery_timeout_ms: int = 120_000,
     ) -> None:
-        self._topic = topic
-        self._settings = client_settings(client)
+        settings = client_settings(client)
+        super().__init__(topic, brokers(settings), describe_topics(client, [topic]))
         self._delivery_timeout_ms = delivery_timeout_ms
-        self._failure: DeliveryError | None = None
         self._producer: Producer | None = None
-        partitions = describe_topics(client, [topic])
-        if topic not in partitions:
-            raise no_topic(topic, self._settings)
-        self._partitions = partitions[topic]
         self._producer = build(
             Producer,
             {
                 "linger.ms": LINGER_MS,
                 "batch.size": BATCH_BYTES,
-                **self._settings,
+                **settings,
                 "on_delivery": self._report,
             },
             Errors(),
@@ -84,9 +76,6 @@ class ConfluentSink:
             queue_buffering_max_messages=in_flight_max,
             delivery_report_only_error=True,
         )
-
-    def __repr__(self) -> str:
-        return f"ConfluentSink({self._topic!r}, {brokers(self._settings)!r})"
 
     def publish(
         self,
@@ -134,9 +123,7 @@ class ConfluentSink:
             if not waiting:
                 break
             if not left_s and self._failure is None:
-                what = f"{waiting} records for topic {self._topic} were not acknowledged"
-                hint = "Check that the brokers run; nothing was snapshotted."
-                raise DeliveryError(f"{what} within {timeout_ms} ms.", hint)
+                raise self._not_acknowledged(waiting, timeout_ms)
         self._raise_failure()
 
     def close(self) -> None:
@@ -166,13 +153,3 @@ class ConfluentSink:
         """Take a delivery report; called within `poll` and `flush`, for failures alone."""
         if error is not None:
             self._fail(record.partition(), reason(error))
-
-    def _fail(self, target: int | None, cause: str) -> None:
-        """Remember the first failure."""
-        if self._failure is None:
-            what = f"A record for {self._topic}-{target} was not delivered: {cause}."
-            self._failure = DeliveryError(what, "Start again: the engine resumes from its last snapshot.")
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import orjson
 
 from streamnb.errors import DeliveryError, PositionError, SettingsError, StorageError
-from streamnb.files import LineReader, LongLine, open_append, open_lines
+from streamnb.files import LineReader, open_append, open_lines
 from streamnb.protocols import Start
 from streamnb.record import Headers, Partition, RecordBatch, Unreadable
 
@@ -88,13 +88,15 @@ class JsonlSource:
         if not lines:
             return []
         self._next_offset += len(lines)
-        unreadable = [
-            Unreadable(offset, offset + 1, f"line of {line.bytes_total} bytes")
-            for offset, line in enumerate(lines, first)
-            if isinstance(line, LongLine)
-        ]
-        offsets = [offset for offset, line in enumerate(lines, first) if isinstance(line, bytes)]
-        values: list[bytes | None] = [line for line in lines if isinstance(line, bytes)]
+        offsets: list[int] = []
+        values: list[bytes | None] = []
+        unreadable: list[Unreadable] = []
+        for offset, line in enumerate(lines, first):
+            if isinstance(line, bytes):
+                offsets.append(offset)
+                values.append(line)
+            else:
+                unreadable.append(Unreadable(offset, offset + 1, f"line of {line.bytes_total} bytes"))
         n = len(values)
         return [
             RecordBatch(
@@ -191,7 +193,7 @@ class JsonlSink(_Lines):
         """
         lines = [value for value in values if value is not None]
         assert len(lines) == len(values), "a tombstone is no line"
-        assert not any(b"\n" in line for line in lines), "a value with a newline is no line"
+        assert b"\n" not in b"".join(lines), "a value with a newline is no line"
         self._write(lines)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from kafka import TopicPartition
-from kafka.admin import KafkaAdminClient
+from kafka.admin import KafkaAdminClient, OffsetSpec
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import (
     KafkaError,
@@ -22,12 +22,12 @@ from kafka.errors import (
     OffsetOutOfRangeError,
     UnsupportedCodecError,
 )
+from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
-from streamnb.errors import PositionError, SettingsError, TransportError
+from streamnb.errors import TransportError
 from streamnb.protocols import Start
 from streamnb.record import Headers, Partition, RecordBatch
-from streamnb.recovery import check_positions
 from streamnb.transports.kafka_client import (
     brokers,
     client_settings,
@@ -35,11 +35,11 @@ from streamnb.transports.kafka_client import (
     create_topics,
     describe,
     describe_topics,
-    no_topic,
     translated,
 )
 from streamnb.transports.kafka_records import Consumer
 from streamnb.transports.kafka_sink import KafkaSink
+from streamnb.transports.topics import checked_topics, gone, no_topic, starting_positions
 
 __all__ = ["KafkaSink", "KafkaSource", "create_topics", "describe_topics"]
 
@@ -76,9 +76,7 @@ class KafkaSource:
     def __init__(
         self, topics: Sequence[str], client: Mapping[str, object], *, group: str | None = None
     ) -> None:
-        if not topics or isinstance(topics, str):
-            raise SettingsError("`topics` names no topic.", 'Give a list, such as ["mail"].')
-        self._topics = sorted(set(topics))
+        self._topics = checked_topics(topics)
         self._settings = client_settings(client)
         self._group = group
         self._admin: KafkaAdminClient | None = None
@@ -112,7 +110,7 @@ class KafkaSource:
         found = describe(self._connected_admin(), self._topics, self._settings)
         for topic in self._topics:
             if topic not in found:
-                raise no_topic(topic, self._settings)
+                raise no_topic(topic, brokers(self._settings))
         partitions = [
             TopicPartition(topic, number)
             for topic in self._topics
@@ -129,33 +127,27 @@ class KafkaSource:
                 allow_auto_create_topics=False,
                 check_crcs=True,
             )
+        consumer = self._consumer
+
+        def at_time(at_ms: int) -> dict[Partition, int | None]:
+            found_at = consumer.offsets_for_times(dict.fromkeys(partitions, at_ms))
+            return {Partition(*one): None if at is None else at.offset for one, at in found_at.items()}
+
         with translated("Looking up positions", self._settings):
-            begin = self._consumer.beginning_offsets(partitions)
-            end = self._consumer.end_offsets(partitions)
-            if next_offsets:
-                check_positions(
-                    next_offsets,
-                    {Partition(*one): offset for one, offset in begin.items()},
-                    {Partition(*one): offset for one, offset in end.items()},
-                )
-                positions = {
-                    **begin,
-                    **{TopicPartition(*one): offset for one, offset in next_offsets.items()},
-                }
-            elif start == "earliest":
-                positions = begin
-            elif start == "latest":
-                positions = end
-            else:
-                if start < 0:
-                    raise SettingsError(f"`start` is {start}, before 1970.", "Give milliseconds since 1970.")
-                at = self._consumer.offsets_for_times(dict.fromkeys(begin, start))
-                positions = {one: at[one].offset if at[one] is not None else end[one] for one in begin}
-            self._consumer.assign(partitions)
+            begin = consumer.beginning_offsets(partitions)
+            end = consumer.end_offsets(partitions)
+            positions = starting_positions(
+                next_offsets,
+                start,
+                {Partition(*one): offset for one, offset in begin.items()},
+                {Partition(*one): offset for one, offset in end.items()},
+                at_time,
+            )
+            consumer.assign(partitions)
             for partition, offset in positions.items():
-                self._consumer.seek(partition, offset)
-        self._next_offsets = positions
-        return {Partition(*partition): offset for partition, offset in sorted(positions.items())}
+                consumer.seek(TopicPartition(*partition), offset)
+        self._next_offsets = {TopicPartition(*partition): offset for partition, offset in positions.items()}
+        return dict(sorted(positions.items()))
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
         """One batch for each partition that moved on, be it only over a gap or an unreadable record.
@@ -193,8 +185,7 @@ class KafkaSource:
 
     def _poll_failure(self, error: KafkaError) -> TransportError | None:
         if isinstance(error, OffsetOutOfRangeError | LogTruncationError):
-            hint = "Lengthen the topic's retention, and start from a snapshot whose positions it still holds."
-            return PositionError(f"The log no longer holds the position ({error}).", hint)
+            return gone(f"The log no longer holds the position ({error}).")
         if isinstance(error, UnsupportedCodecError):
             hint = "Install it: pip install 'kafka-python[snappy,lz4,zstd]'."
             return TransportError(f"A record's compression cannot be undone here ({error}).", hint)
@@ -213,9 +204,15 @@ class KafkaSource:
     def end_offsets(self) -> Mapping[Partition, int]:
         """The offset after the last committed record of each partition now."""
         assert self._consumer is not None, "open() comes before end_offsets()"
+        admin = self._connected_admin()
         with translated("Looking up the ends of the topics", self._settings):
-            ends = self._consumer.end_offsets(list(self._next_offsets))
-        return {Partition(*partition): end for partition, end in sorted(ends.items())}
+            # A broker answers one connection's requests in turn: the consumer would wait behind its own
+            # fetch, up to `fetch_max_wait_ms`, and the stream with it.
+            ends = admin.list_partition_offsets(
+                dict.fromkeys(self._next_offsets, OffsetSpec.LATEST),
+                isolation_level=IsolationLevel.READ_COMMITTED,
+            )
+        return {Partition(*partition): end.offset for partition, end in sorted(ends.items())}
 
     def finished(self) -> bool:
         """Whether no record will ever follow: never."""

@@ -18,6 +18,7 @@ from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 from kafka.net.compat import KafkaNetClient
 
 from streamnb.errors import SettingsError, TransportError
+from streamnb.transports.topics import Secret, check_partitions
 
 BOOTSTRAP_TIMEOUT_MS = 30_000
 UNKNOWN_TOPIC = 3  # the broker's numbers for an error
@@ -63,15 +64,6 @@ OWNED: Mapping[str, str] = {
 _KNOWN = {*KafkaConsumer.DEFAULT_CONFIG, *KafkaProducer.DEFAULT_CONFIG, *KafkaAdminClient.DEFAULT_CONFIG}
 
 
-class _Secret(str):
-    """A password that does not show in the client's own debug messages."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "'***'"
-
-
 def client_settings(client: Mapping[str, object]) -> dict[str, object]:
     """The user's settings for kafka-python, checked; secrets are masked wherever they are printed.
 
@@ -89,7 +81,7 @@ def client_settings(client: Mapping[str, object]) -> dict[str, object]:
             hint = f"Did you mean `{near[0]}`?" if near else "See the settings of kafka-python."
             raise SettingsError(f"`{name}` is not a setting of the Kafka client.", hint)
         if isinstance(value, str) and ("password" in name or "proxy" in name):
-            settings[name] = _Secret(value)
+            settings[name] = Secret(value)
     if not settings.get("bootstrap_servers"):
         raise SettingsError("`bootstrap_servers` is missing.", 'Name a broker, such as "localhost:9092".')
     if isinstance(settings.get("api_version"), list):  # configuration files have no tuples
@@ -213,12 +205,6 @@ def describe(
     return described
 
 
-def no_topic(topic: str, settings: Mapping[str, object]) -> TransportError:
-    """The error for a topic that must exist."""
-    hint = "Create it, or correct the name; topics are never created by reading or scoring."
-    return TransportError(f"Topic {topic} does not exist at {brokers(settings)}.", hint)
-
-
 def describe_topics(client: Mapping[str, object], topics: Sequence[str]) -> dict[str, int]:
     """How many partitions each topic has; a topic that does not exist is left out.
 
@@ -263,9 +249,7 @@ def create_topics(client: Mapping[str, object], topics: Mapping[str, int]) -> No
                 raise TransportError(what, "Choose another name, or ask for the right to create it.")
         with translated("Waiting for new topics", settings):
             admin.wait_for_topics(list(topics))
-        for name, topic in describe(admin, list(topics), settings).items():
-            if len(topic["partitions"]) != topics[name]:
-                what = f"Topic {name} exists with {len(topic['partitions'])} partitions, not {topics[name]}."
-                raise TransportError(what, "Use it as it is, or choose another name.")
+        found = describe(admin, list(topics), settings)
+        check_partitions({name: len(topic["partitions"]) for name, topic in found.items()}, topics)
     finally:
         admin.close()

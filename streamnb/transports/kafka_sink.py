@@ -14,7 +14,8 @@ from kafka.serializer import Serializer
 
 from streamnb.errors import DeliveryError
 from streamnb.record import Headers
-from streamnb.transports.kafka_client import brokers, client_settings, connect, describe_topics, no_topic
+from streamnb.transports.kafka_client import brokers, client_settings, connect, describe_topics
+from streamnb.transports.topics import TopicSink
 
 CLOSE_TIMEOUT_S = 10.0
 LINGER_MS = 20
@@ -41,11 +42,8 @@ class _Producer(KafkaProducer):  # type: ignore[misc]
         self._sender.force_close()
 
 
-class KafkaSink:
-    """A topic of Kafka, every record of which is acknowledged by all replicas in sync.
-
-    A record from input partition p goes to partition p modulo the topic's partitions, so that the records
-    of one input partition keep their order.
+class KafkaSink(TopicSink):
+    """A `TopicSink` through kafka-python.
 
     Parameters
     ----------
@@ -74,30 +72,22 @@ class KafkaSink:
         in_flight_max: int = 20_000,
         delivery_timeout_ms: int = 120_000,
     ) -> None:
-        self._topic = topic
-        self._settings = client_settings(client)
+        settings = client_settings(client)
+        super().__init__(topic, brokers(settings), describe_topics(client, [topic]))
         self._in_flight_max = in_flight_max
         self._delivery_timeout_ms = delivery_timeout_ms
         self._in_flight: deque[tuple[FutureRecordMetadata, int]] = deque()
-        self._failure: DeliveryError | None = None
         self._producer: _Producer | None = None
-        partitions = describe_topics(client, [topic])
-        if topic not in partitions:
-            raise no_topic(topic, self._settings)
-        self._partitions = partitions[topic]
         self._failed = [partial(self._fail, number) for number in range(self._partitions)]
         self._producer = connect(
             _Producer,
-            {"metrics_enabled": False, "linger_ms": LINGER_MS, "batch_size": BATCH_BYTES, **self._settings},
+            {"metrics_enabled": False, "linger_ms": LINGER_MS, "batch_size": BATCH_BYTES, **settings},
             acks="all",
             enable_idempotence=True,
             delivery_timeout_ms=delivery_timeout_ms,
             allow_auto_create_topics=False,
             value_serializer=_Nothing(),
         )
-
-    def __repr__(self) -> str:
-        return f"KafkaSink({self._topic!r}, {brokers(self._settings)!r})"
 
     def publish(
         self,
@@ -163,18 +153,6 @@ class KafkaSink:
             future.get(max(since_s + timeout_ms / 1000 - time.monotonic(), 0))
         except KafkaError as error:
             if not future.is_done:
-                waiting = f"{len(self._in_flight)} records for topic {self._topic}"
-                what = f"{waiting} were not acknowledged within {timeout_ms} ms."
-                raise DeliveryError(what, "Check that the brokers run; nothing was snapshotted.") from None
+                raise self._not_acknowledged(len(self._in_flight), timeout_ms) from None
             self._fail(target, error)
         self._in_flight.popleft()
-
-    def _fail(self, target: int, error: Exception) -> None:
-        """Remember the first failure; called by the client's thread too."""
-        if self._failure is None:
-            what = f"A record for {self._topic}-{target} was not delivered: {error}."
-            self._failure = DeliveryError(what, "Start again: the engine resumes from its last snapshot.")
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure

@@ -64,7 +64,7 @@ def one_size(size: int, folder: Path) -> Row:
         loaded = built(settings, compiled=True)
         plain_loads.append(seconds(file.read_bytes))
         began = time.perf_counter()
-        found = snapshots.read(file)
+        found = assembly.snapshot_at(file)
         loaded.restore(found.values, found.sections)
         loads.append(time.perf_counter() - began)
         del found

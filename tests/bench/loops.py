@@ -17,7 +17,7 @@ from streamnb.dead_letters import DeadLetters
 from streamnb.engine import Engine
 from streamnb.metrics import Metrics
 from streamnb.record import Partition, RecordBatch
-from streamnb.score import encode, listed
+from streamnb.score import encode
 from streamnb.snapshots import SnapshotDirectory
 from streamnb.transports.memory import END, MemoryLog, MemorySink, MemorySource
 from tests.bench.common import ROOT
@@ -54,17 +54,14 @@ def a_score(lines: Sequence[bytes]) -> dict[str, object]:
     settings = base_settings()
     records = next(batches_of(lines[:200], 200))
     messages = assembly.decoder(settings).decode(records)
-    scores = assembly.model(settings).step(messages.batch)
-    last = len(messages.rows) - 1
-    score = encode(
-        listed(scores),
-        last,
-        message_id=messages.ids[last],
+    scores = encode(
+        assembly.model(settings).step(messages.batch),
+        ids=messages.ids,
         model=settings.model.name,
         partition=records.partition,
-        offset=records.offsets[last],
+        offsets=[records.offsets[row] for row in messages.rows],
     )
-    return dict(orjson.loads(score))
+    return dict(orjson.loads(scores[-1]))
 
 
 def timed(engine: Engine, n: int) -> float:

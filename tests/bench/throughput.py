@@ -11,6 +11,9 @@ Beside it, in the same run and over the same messages:
 - the step and the bare loop one after the other: computed from the two, the most that an engine in one
   thread could do.
 
+The messages are the sms stream's; enron1's, which are nine times as long, have rows of their own over JSON
+lines. A second table holds the ratios that are aimed at beside those found.
+
 Connecting and opening are not measured; the last flush is. Speeds are medians of the runs. A ratio is the
 median of the ratios within each run, where engine and bound follow each other and meet the same machine.
 """
@@ -24,6 +27,7 @@ from collections.abc import Callable, Sequence
 from itertools import cycle, islice, product
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import orjson
 
@@ -53,6 +57,26 @@ RAW = "bare loop, kafka-python itself"
 CONFLUENT_RAW = "bare loop, confluent-kafka itself"
 IN_TURN = "step and bare loop in turn (computed)"
 
+MEMORY, LINES, KAFKA, CONFLUENT = "memory", "JSON lines", "Kafka", "Kafka, confluent"
+LONG_LINES = "JSON lines, enron1"
+
+
+class Target(NamedTuple):
+    """The engine in a room at least so many times as fast as what runs beside it, or as the other room's."""
+
+    room: str
+    beside: str
+    at_least: float
+
+
+TARGETS = (
+    Target(LINES, STEP, 0.25),
+    Target(LONG_LINES, STEP, 0.6),
+    Target(KAFKA, BARE, 0.75),
+    Target(CONFLUENT, BARE, 0.5),
+    Target(CONFLUENT, KAFKA, 2.5),
+)
+
 Measure = Callable[[Path], float]
 """Runs once with an empty folder to itself; messages per second."""
 
@@ -60,29 +84,48 @@ Runs = dict[str, dict[str, list[float]]]
 """Messages per second of every run, by room and by what was run."""
 
 
+def stream_lines(data: Path, name: str, n: int) -> list[bytes]:
+    """`n` records of a stream, read over and over; none where it is not there."""
+    path = stream_path(data, name)
+    if path.is_file():
+        return list(islice(cycle(read_lines(path)), n))
+    progress(f"There is no {name} stream: looked for {path}.")
+    return []
+
+
 def input_lines(data: Path, n: int) -> tuple[str, list[bytes]]:
     """`n` records, and what they are: the sms stream over and over, or the demo's mailbox."""
-    path = stream_path(data, "sms")
-    if path.is_file():
-        return f"sms, {n:,} messages", list(islice(cycle(read_lines(path)), n))
-    progress(f"There is no sms stream: looked for {path}. The demo's mailbox takes its place.")
+    lines = stream_lines(data, "sms", n)
+    if lines:
+        return f"sms, {n:,} messages", lines
+    progress("The demo's mailbox takes its place.")
     return f"the demo's mailbox, {n:,} messages", [orjson.dumps(mail) for mail in mailbox(n=n)]
 
 
-def run(lines: Sequence[bytes], address: str | None, runs: int) -> Runs:
-    """Measure the engine and its bounds, one after the other, as many times as asked."""
+def over_lines(lines: Sequence[bytes]) -> dict[str, Measure]:
+    """The engine from file to file, and what bounds it."""
     score = a_score(lines)
-    rooms: dict[str, dict[str, Measure]] = {
-        "memory": {ENGINE: lambda folder: engine_over_memory(lines, folder)},
-        "JSON lines": {
-            ENGINE: lambda folder: engine_over_lines(lines, folder),
-            BARE: lambda folder: bare_lines(lines, score, folder),
-        },
+    return {
+        STEP: lambda _: step_alone(lines),
+        ENGINE: lambda folder: engine_over_lines(lines, folder),
+        BARE: lambda folder: bare_lines(lines, score, folder),
     }
-    kafka = KafkaLoops(address, lines, score) if address is not None else None
+
+
+def run(lines: Sequence[bytes], long_lines: Sequence[bytes], address: str | None, runs: int) -> Runs:
+    """Measure the engine and its bounds, one after the other, as many times as asked."""
+    step: Measure = lambda _: step_alone(lines)  # noqa: E731 - one of many
+    rooms: dict[str, dict[str, Measure]] = {
+        MEMORY: {STEP: step, ENGINE: lambda folder: engine_over_memory(lines, folder)},
+        LINES: over_lines(lines),
+    }
+    if long_lines:
+        rooms[LONG_LINES] = over_lines(long_lines)
+    kafka = KafkaLoops(address, lines, a_score(lines)) if address is not None else None
     if kafka is not None:
-        rooms["Kafka"] = {ENGINE: kafka.engine, BARE: kafka.bare, RAW: kafka.raw}
-        rooms["Kafka, confluent"] = {
+        rooms[KAFKA] = {STEP: step, ENGINE: kafka.engine, BARE: kafka.bare, RAW: kafka.raw}
+        rooms[CONFLUENT] = {
+            STEP: step,
             ENGINE: kafka.confluent_engine,
             BARE: kafka.confluent_bare,
             CONFLUENT_RAW: kafka.confluent_raw,
@@ -91,7 +134,7 @@ def run(lines: Sequence[bytes], address: str | None, runs: int) -> Runs:
     try:
         for number, (room, measures) in product(range(1, runs + 1), rooms.items()):
             speeds = found[room]
-            for name, measure in {STEP: lambda _: step_alone(lines), **measures}.items():
+            for name, measure in measures.items():
                 with tempfile.TemporaryDirectory() as folder:
                     speeds.setdefault(name, []).append(measure(Path(folder)))
                 progress(f"run {number}, {room}, {name}: {speeds[name][-1]:,.0f}/s")
@@ -135,13 +178,38 @@ def table(found: Runs) -> str:
     return markdown(header, rows, texts=2)
 
 
+def targets(found: Runs) -> list[dict[str, object]]:
+    """The ratios aimed at of what was run: the median of the ratios within each run."""
+    rows: list[dict[str, object]] = []
+    for room, beside, at_least in TARGETS:
+        theirs = found.get(beside, {}).get(ENGINE) or found.get(room, {}).get(beside)
+        if room in found and theirs:
+            ratios = [mine / other for mine, other in zip(found[room][ENGINE], theirs, strict=True)]
+            row = {
+                "engine over": room,
+                "beside it": beside if beside not in found else f"engine over {beside}",
+            }
+            reached = "yes" if median(ratios) >= at_least else "no"
+            rows.append({**row, "ratio": median(ratios), "at least": at_least, "reached": reached})
+    return rows
+
+
+def targets_table(found: Runs) -> str:
+    """A row for each of `targets`."""
+    rows = [
+        [ratio(cell) if isinstance(cell, float) else str(cell) for cell in row.values()]
+        for row in targets(found)
+    ]
+    return markdown(["engine over", "beside it", "ratio", "at least", "reached"], rows, texts=2)
+
+
 def main() -> int:
     """Run, print, return the exit code."""
     parser = argparse.ArgumentParser(description="Messages per second of the engine, beside what bounds it.")
     parser.add_argument("--messages", type=int, default=20_000, help="records of a run (%(default)s)")
     parser.add_argument("--runs", type=int, default=3, help="the median counts (%(default)s)")
     parser.add_argument("--kafka", metavar="ADDRESS", help="a running broker; by default one is started")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of sms.jsonl.gz (%(default)s)")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the streams (%(default)s)")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of Markdown")
     options = parser.parse_args()
     if min(options.messages, options.runs) < 1:
@@ -150,7 +218,7 @@ def main() -> int:
     try:
         what, lines = input_lines(options.data, options.messages)
         with broker(options.kafka) as address:
-            found = run(lines, address, options.runs)
+            found = run(lines, stream_lines(options.data, "enron1", options.messages), address, options.runs)
     except StreamnbError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -161,6 +229,7 @@ def main() -> int:
             "input": what,
             "runs": found,
             "medians": medians(found),
+            "targets": targets(found),
         }
         print(orjson.dumps(answer).decode())
         return 0
@@ -168,6 +237,7 @@ def main() -> int:
     print(", ".join(f"{package} {number}" for package, number in with_versions.items()))
     print(f"{what}; the median of {options.runs} runs")
     print(f"\n{table(found)}")
+    print(f"\n{targets_table(found)}")
     return 0
 
 

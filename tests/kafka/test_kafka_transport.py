@@ -545,6 +545,16 @@ def test_the_identity_tells_a_topic_made_again_from_the_first(
     assert after[f"topic {topic}"] != before[f"topic {topic}"]
 
 
+def test_the_ends_are_known_while_a_fetch_waits(topic: str, client: Client, source: MakeSource) -> None:
+    """The broker holds a fetch at the end of the log; who looks up the lag must not wait for it."""
+    reader = source(topic, {**client, "fetch_max_wait_ms": 20_000})
+    reader.open({}, "earliest")
+    reader.poll(10, 500)
+    began_s = time.monotonic()
+    assert set(reader.end_offsets().values()) == {0}
+    assert time.monotonic() - began_s < 10
+
+
 def test_a_commit_is_seen_by_lag_tools_and_never_read_back(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:

@@ -24,7 +24,7 @@ from streamnb import assembly, snapshots
 from streamnb.config import Settings, load
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.record import Partition, RecordBatch
-from streamnb.score import encode, listed
+from streamnb.score import encode
 from streamnb.snapshots import SnapshotDirectory
 from streamnb.transports.kafka import KafkaSink, KafkaSource, create_topics
 from tests.streams import lines_of, streams_at_hand
@@ -171,19 +171,15 @@ def plain_loop(config: Path) -> tuple[list[bytes], NaiveBayes]:
     """The scores and the model of a loop over the one partition of a pipeline."""
     settings, (batch,) = load(config), PIPELINES[config].batches()
     model, messages = assembly.model(settings), assembly.decoder(settings).decode(batch)
-    scores = listed(model.step(messages.batch))
-    encoded = [
-        encode(
-            scores,
-            i,
-            message_id=messages.ids[i],
-            model="spam",
-            partition=batch.partition,
-            offset=batch.offsets[row],
-            state={str(batch.partition): batch.offsets[row]},
-        )
-        for i, row in enumerate(messages.rows)
-    ]
+    offsets = [batch.offsets[row] for row in messages.rows]
+    encoded = encode(
+        model.step(messages.batch),
+        ids=messages.ids,
+        model="spam",
+        partition=batch.partition,
+        offsets=offsets,
+        states=[{str(batch.partition): offset} for offset in offsets],
+    )
     return encoded, model
 
 

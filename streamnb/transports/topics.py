@@ -1,0 +1,140 @@
+"""What Kafka's topics are through either client: where reading starts, what a lost record means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from streamnb.errors import DeliveryError, PositionError, SettingsError, TransportError
+from streamnb.protocols import Start
+from streamnb.record import Partition
+from streamnb.recovery import check_positions
+
+
+class Secret(str):
+    """A password that does not show where settings are printed, a client's own debug messages included."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+def checked_topics(topics: Sequence[str]) -> list[str]:
+    """The topics to read, each once, in order.
+
+    Raises
+    ------
+    SettingsError
+        There is none.
+    """
+    if not topics or isinstance(topics, str):
+        raise SettingsError("`topics` names no topic.", 'Give a list, such as ["mail"].')
+    return sorted(set(topics))
+
+
+def no_topic(topic: str, brokers: str) -> TransportError:
+    """The error for a topic that must exist."""
+    hint = "Create it, or correct the name; topics are never created by reading or scoring."
+    return TransportError(f"Topic {topic} does not exist at {brokers}.", hint)
+
+
+def check_partitions(found: Mapping[str, int], wanted: Mapping[str, int]) -> None:
+    """Topics have as many partitions as were asked for.
+
+    Raises
+    ------
+    TransportError
+        One existed before, with another number of them.
+    """
+    for name, count in found.items():
+        if count != wanted[name]:
+            what = f"Topic {name} exists with {count} partitions, not {wanted[name]}."
+            raise TransportError(what, "Use it as it is, or choose another name.")
+
+
+def starting_positions(
+    next_offsets: Mapping[Partition, int],
+    start: Start,
+    begin: Mapping[Partition, int],
+    end: Mapping[Partition, int],
+    at_time: Callable[[int], Mapping[Partition, int | None]],
+) -> dict[Partition, int]:
+    """Where reading starts in each partition, as `streamnb.protocols.Source.open` says.
+
+    Parameters
+    ----------
+    next_offsets, start
+        As of `Source.open`.
+    begin, end : mapping of Partition to int
+        Of the log now.
+    at_time : callable
+        The offset of the first record from a time in milliseconds on, ``None`` where there is none.
+
+    Raises
+    ------
+    PositionError
+        The log does not hold a position.
+    SettingsError
+        `start` is before 1970.
+    """
+    if next_offsets:
+        check_positions(next_offsets, begin, end)
+        return {**begin, **next_offsets}
+    if start == "earliest":
+        return dict(begin)
+    if start == "latest":
+        return dict(end)
+    if start < 0:
+        raise SettingsError(f"`start` is {start}, before 1970.", "Give milliseconds since 1970.")
+    return {one: end[one] if at is None else at for one, at in at_time(start).items()}
+
+
+def gone(what: str) -> PositionError:
+    """The error for a position that the log held when it was opened."""
+    hint = "Lengthen the topic's retention, and start from a snapshot whose positions it still holds."
+    return PositionError(what, hint)
+
+
+class TopicSink:
+    """A topic of Kafka, every record of which is acknowledged by all replicas in sync.
+
+    A record from input partition p goes to partition p modulo the topic's partitions, so that the records
+    of one input partition keep their order. The first failure stays, and every call says so from then on.
+
+    Parameters
+    ----------
+    topic : str
+    brokers : str
+    described : mapping of str to int
+        The topic's partitions, if it exists.
+
+    Raises
+    ------
+    TransportError
+        The topic does not exist.
+    """
+
+    def __init__(self, topic: str, brokers: str, described: Mapping[str, int]) -> None:
+        if topic not in described:
+            raise no_topic(topic, brokers)
+        self._topic = topic
+        self._brokers = brokers
+        self._partitions = described[topic]
+        self._failure: DeliveryError | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._topic!r}, {self._brokers!r})"
+
+    def _fail(self, target: int | None, cause: object) -> None:
+        """Remember the first failure; called by a client's thread too."""
+        if self._failure is None:
+            what = f"A record for {self._topic}-{target} was not delivered: {cause}."
+            self._failure = DeliveryError(what, "Start again: the engine resumes from its last snapshot.")
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _not_acknowledged(self, waiting: int, timeout_ms: int) -> DeliveryError:
+        what = f"{waiting} records for topic {self._topic} were not acknowledged within {timeout_ms} ms."
+        return DeliveryError(what, "Check that the brokers run; nothing was snapshotted.")
