@@ -90,6 +90,14 @@ class Occurrences:
             for histogram, count in zip(self.histograms, row, strict=True):
                 _move(histogram, 0.0, count)
 
+    def is_possible(self) -> bool:
+        """Whether no word stands in more messages of a class than there were."""
+        return all(
+            count <= n * (1 + 1e-9)
+            for n, histogram in zip(self.messages, self.histograms, strict=True)
+            for count in histogram
+        )
+
     def all_absent(self, c: int, vocabulary: int, b: float) -> tuple[float, int]:
         """``sum_j log(n_c - n_jc + b)`` over the vocabulary, but for words that every message held.
 

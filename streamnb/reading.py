@@ -139,7 +139,9 @@ def term_counts(value: object, field: str, above: float | None = None) -> dict[s
     """
     counts: dict[str, float] = {}
     for term, count in _mapping(value, field, "terms to counts").items():
-        if above is not None:
+        if above is not None and type(count) is int:  # the common case first
+            m = 1.0 if count > above else 0.0
+        elif above is not None:
             m = 1.0 if number(_plain(count), str(term)) > above else 0.0
         else:
             try:
@@ -163,7 +165,7 @@ def _mapping(value: object, field: str, what: str) -> Mapping[object, object]:
 
 def _name(key: object, field: str, others: Mapping[str, object]) -> str:
     """A key of a mapping as the text it is known by."""
-    name = _whole(str(key), field)
+    name = key if type(key) is str and key.isascii() else _whole(str(key), field)
     if name in others:
         raise ValueError(f"field `{field}` holds two names that are both {name!r} as text")
     return name
@@ -186,7 +188,7 @@ def _named_values(
         for key, column in fields.items():
             if key not in taken and _kind_of(column[i], key) is type(reader):
                 found[_name(key, "the message", found)] = column[i]
-    return ((name, value) for name, value in found.items() if not is_missing(value))
+    return ((name, value) for name, value in found.items() if type(value) is str or not is_missing(value))
 
 
 def _kind_of(value: object, field: str) -> type[Block] | None:
@@ -218,8 +220,9 @@ def block(reader: Block, values: Iterator[tuple[str, object]]) -> dict[str, floa
     features = {}
     if isinstance(reader, Numbers):
         for name, value in values:
-            x = number(_plain(value), name)
-            if not math.isnan(x):
+            # The common case first: a finite float is itself.
+            x = value if type(value) is float and abs(value) <= NUMBER_MAX else number(_plain(value), name)
+            if x == x:  # noqa: PLR0124 - NaN is missing
                 features[name] = x
     elif isinstance(reader, Flags):
         for name, value in values:

@@ -29,7 +29,7 @@ from streamnb.occurrences import Occurrences
 from streamnb.sections import HINT, FrozenState, Section, Sections, floats
 from streamnb.smoothing import FallbackPrior, FixedPrior, Laplace, LearnedPrior, Prior
 from streamnb.tokens import Terms, Tokenizer
-from streamnb.view import EVERY_FIELD, View, reads_text
+from streamnb.view import EVERY_FIELD, TEXT_ONLY, View, reads_text
 
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
 HeadKind = Literal["calibrated", "product"]
@@ -73,12 +73,15 @@ class State:
         explain: int = 0,
         compiled: bool | None = None,
     ) -> None:
-        self.views = EVERY_FIELD if views is None else tuple(views)
+        if views is None:
+            views, head = (
+                EVERY_FIELD if head != "calibrated" else (*TEXT_ONLY, *EVERY_FIELD[1:]),
+                head or "product",
+            )
+        self.views = tuple(views)
         self.text_views = [i for i, view in enumerate(self.views) if reads_text(view.reader)]
         self.other_views = [i for i in range(len(self.views)) if i not in self.text_views]
-        if head is None:
-            head = "product" if views is None else self._head_that_suits()
-        self.head_kind: HeadKind = head
+        self.head_kind: HeadKind = head or self._head_that_suits()
         self._check(prior)
         self.prior = prior or LearnedPrior()
         self.tokenizer = tokenizer or Tokenizer()
@@ -243,6 +246,14 @@ class State:
         if not isinstance(short, int) or short < 0:
             raise SnapshotError("The state does not say how many tokens fell short.", HINT)
         self.fell_short = short
+        self._restore_statistics(sections, n_classes)
+        if self.head is not None:
+            self.head.restore(sections, n_classes)
+            if self.head.length.n != self.class_counts:
+                raise SnapshotError("The length view has not seen the messages the classes have.", HINT)
+
+    def _restore_statistics(self, sections: Sections, n_classes: int) -> None:
+        """Moments and blocks, and the tallies made of the counts, which were restored before."""
         if self.moments:
             array = floats(sections, "moments", (3 * len(self.moments), n_classes))
             if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
@@ -252,10 +263,9 @@ class State:
         for i, block in self._numbered_blocks():
             block.restore(sections, n_classes, f"block{i}")
         self.recount()
-        if self.head is not None:
-            self.head.restore(sections, n_classes)
-            if self.head.length.n != self.class_counts:
-                raise SnapshotError("The length view has not seen the messages the classes have.", HINT)
+        for tally in self.tallies.values():
+            if isinstance(tally, Occurrences) and not tally.is_possible():
+                raise SnapshotError("A word stands in more messages of a class than there were.", HINT)
 
     def digest(self) -> dict[str, str]:
         """What two identical states have in common: ``order_free`` and ``all``, 32 hexadecimal digits each.

@@ -1,4 +1,4 @@
-"""Against river's MultinomialNB: the same posteriors, unknown words included, in river's own pipelines.
+"""Against river's naive Bayes: the same posteriors, unknown words included, in river's own pipelines.
 
 Where we differ, on purpose:
 
@@ -15,6 +15,14 @@ a word with count 0                   joins the vocabulary            absent
 a label of None                       becomes a class                 no label: not learned
 labels 1 and True                     one class                       ValueError
 equal posteriors                      whichever class came first      the smallest label
+Bernoulli's probabilities             1e-9 too large each             exact
+Bernoulli, alpha = 0                  1e-9 for 0                      minus infinity; 0/0 is the prior
+complement, an empty message          every class alike               the shares of the classes
+a Gaussian's log density              floor of 1e-9                   none: far numbers keep their order
+a Gaussian's variance                 of the class alone              with one pseudo-observation of all
+a number that is NaN                  every posterior NaN             missing
+batches                               other answers than one by one   the same, to the bit
+names 1 and "1"                       two features                    one, and not both in a message
 ====================================  ==============================  ====================================
 """
 
@@ -27,11 +35,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import compose, evaluate, feature_extraction, metrics, naive_bayes
 
-from streamnb.classifiers import MultinomialNB
+from streamnb.classifiers import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from streamnb.mailbox import mailbox
 
 Metrics: Any = metrics
 Theirs: Any = naive_bayes.MultinomialNB
+Peers: Any = naive_bayes
 
 COUNTS = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 5), max_size=5)
 UNKNOWN = st.dictionaries(st.sampled_from("abcdefxyz"), st.integers(1, 5), max_size=6)
@@ -76,6 +85,61 @@ def test_skipped_unknown_words_are_rivers_answer_without_them(corpus: Corpus, qu
     assert skip.predict_proba_one(query) == pytest.approx(
         theirs.predict_proba_one(rest), rel=1e-10, abs=1e-10
     )
+
+
+@given(
+    CORPUS.filter(lambda corpus: any(counts for counts, _ in corpus)),
+    UNKNOWN.filter(bool),
+    st.sampled_from([1.0, 0.1, 2.0]),
+)
+def test_complements_agree(corpus: Corpus, query: dict[str, int], alpha: float) -> None:
+    """To 1e-10, unknown words included, wherever there is a word to go by."""
+    ours, theirs = ComplementNB(alpha), Peers.ComplementNB(alpha)
+    for counts, label in corpus:
+        ours.learn_one(counts, label)
+        theirs.learn_one(counts, label)
+    joint = theirs.joint_log_likelihood(query)
+    if any(joint.values()):
+        expected = theirs.predict_proba_one(query)
+        assert ours.predict_proba_one(query) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    for label in ("ham", "spam"):
+        assert ours.class_counts[label] == theirs.class_counts[label]
+        assert ours.class_totals[label] == theirs.class_totals[label]
+    assert {word: dict(n) for word, n in ours.feature_counts.items()} == {
+        word: dict(n) for word, n in theirs.feature_counts.items()
+    }
+
+
+@given(CORPUS, UNKNOWN, st.sampled_from([1.0, 0.5, 2.0]), st.sampled_from([0.0, 2.0]))
+def test_coins_agree_but_for_what_river_adds(
+    corpus: Corpus, query: dict[str, int], alpha: float, threshold: float
+) -> None:
+    """To 1e-6: river adds 1e-9 to each probability. Its unknown words are skipped, and so are ours."""
+    ours, theirs = BernoulliNB(alpha, threshold), Peers.BernoulliNB(alpha, threshold)
+    for counts, label in corpus:
+        present = {word: n for word, n in counts.items() if n > threshold}  # 0 joins river's vocabulary
+        ours.learn_one(counts, label)
+        theirs.learn_one(present, label)
+    assert ours.predict_proba_one(query) == pytest.approx(theirs.predict_proba_one(query), rel=1e-6)
+    for word in "abcdef":
+        for label in ("ham", "spam", "work"):
+            assert ours.p_feature_given_class(word, label) == theirs.p_feature_given_class(word, label)
+
+
+def test_gaussians_have_rivers_moments() -> None:
+    """Counts, means and variances; river is right at any offset."""
+    ours, theirs = GaussianNB(), Peers.GaussianNB()
+    for i in range(200):
+        x = {"a": 1e9 + (i * 37) % 11, "b": (i * 53) % 7 / 10}
+        for model in (ours, theirs):
+            model.learn_one(x, "xy"[i % 2])
+    for name in "ab":
+        for label in "xy":
+            n, mean, variance = ours.moments[name][label]
+            normal = theirs.gaussians[label][name]
+            assert n == normal.n_samples
+            assert mean == pytest.approx(normal.mu, rel=1e-12)
+            assert variance == pytest.approx(normal.sigma**2, rel=1e-6)
 
 
 def _stream() -> list[tuple[str, str]]:

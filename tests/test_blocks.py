@@ -101,6 +101,7 @@ def test_a_model_without_views_has_the_product_head() -> None:
     assert NaiveBayes(TEXT_ONLY).head_kind == "calibrated"
     assert NaiveBayes(EVERY_FIELD).head_kind == "calibrated"
     assert NaiveBayes([View("n", Numbers())]).head_kind == "product"
+    assert NaiveBayes(head="calibrated").views == (*TEXT_ONLY, *EVERY_FIELD[1:])
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, b"bytes", 1j, object()])

@@ -29,6 +29,9 @@ MODELS: dict[str, Callable[[], NaiveBayes]] = {
     "bernoulli, smooth": partial(NaiveBayes, [View("coins", Words(), Bernoulli(Beta(0.5, 2.0), "smooth"))]),
     "bernoulli, maximum likelihood": partial(NaiveBayes, [View("coins", Words(), Bernoulli(Beta(0.0, 0.0)))]),
     "bernoulli of counts": partial(NaiveBayes, [View("coins", Terms("terms", above=1.0), Bernoulli())]),
+    "multinomial": partial(
+        NaiveBayes, [View("words", Words(), Multinomial(Laplace(1.0), "boolean"))], head="product"
+    ),
     "complement": partial(NaiveBayes, [View("others", Words(), COMPLEMENT)], prior=FallbackPrior()),
     "categories": partial(
         NaiveBayes, [View("c", Categories(fields=("kind", "sold")), Categorical(Dirichlet(5.0)))]
@@ -242,6 +245,7 @@ def test_what_was_not_learned_cannot_be_taken_away(
 STRAIGHT = [
     "bernoulli",
     "bernoulli of counts",
+    "multinomial",
     "flags",
     "numbers, shared",
     "numbers, given",

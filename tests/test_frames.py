@@ -166,3 +166,21 @@ def test_weights_of_a_batch_are_those_of_its_messages() -> None:
         one.learn_one(row, label, weight)
     many.learn_many(pd.DataFrame(COLUMNS), pd.Series(LABELS), weights=range(1, 41))
     assert one._model.digest() == many._model.digest()
+
+
+def test_whatever_a_frame_has_for_a_null_is_missing() -> None:
+    """Nullable integers, strings and truth values, categories, and labels: pandas' NA is no value."""
+    frame = pd.DataFrame(
+        {
+            "a": pd.array([1, None, 3], dtype="Int64"),
+            "s": pd.array(["x", None, "y"], dtype="string"),
+            "c": pd.Categorical(["u", "v", None]),
+            "b": pd.array([True, None, False], dtype="boolean"),
+        }
+    )
+    model, one = MixedNB(), MixedNB()
+    model.learn_many(frame, pd.Series(pd.array(["p", "q", None], dtype="string")))
+    one.learn_one({"a": 1, "s": "x", "c": "u", "b": True}, "p")
+    one.learn_one({"c": "v"}, "q")
+    assert model._model.digest() == one._model.digest()
+    assert model.predict_many(frame.iloc[:1]).tolist() == ["p"]

@@ -56,12 +56,15 @@ def _unknown_words(n: int, length: int = 8) -> str:
 def test_T1_unknown_words_leave_the_prior(n: int) -> None:
     """Product head, unknown skipped: the posterior is the prior, exactly, whatever their number."""
     model = NaiveBayes(TEXT_ONLY, head="product")
+    every = NaiveBayes()
     classic = MultinomialNB(unknown="skip")
     for text, label in _t1_corpus():
         model.learn_one({"text": text}, label)
+        every.learn_one({"text": text}, label)
         classic.learn_one(text, label)
     for p in (
         model.predict_proba_one({"text": _unknown_words(n)}),
+        every.predict_proba_one({"text": _unknown_words(n)}),
         classic.predict_proba_one(_unknown_words(n)),
     ):
         assert p == pytest.approx({"ham": 1000 / 1010, "spam": 10 / 1010}, rel=1e-13)

@@ -8,14 +8,16 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Any
 
 import numpy as np
 import pytest
-from river import datasets, naive_bayes, preprocessing
+from river import datasets, feature_extraction, naive_bayes, preprocessing
 
+from streamnb import __version__, assembly, snapshots
 from streamnb.classifiers import (
     BernoulliNB,
     CategoricalNB,
@@ -26,6 +28,8 @@ from streamnb.classifiers import (
     MixedNB,
     MultinomialNB,
 )
+from streamnb.config import Settings
+from streamnb.errors import SnapshotError
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.smoothing import Beta, LearnedPrior
 
@@ -499,6 +503,47 @@ def test_T50_a_model_can_be_pickled_while_it_learns(make: Callable[[], Estimator
         stop.set()
         thread.join()
     assert pickle.loads(pickle.dumps(model)).class_counts == model.class_counts
+
+
+def test_T49_a_word_takes_few_bytes() -> None:
+    """Frozen, below 80 bytes a word of two classes, name and index included; the peer takes 290."""
+    model = MultinomialNB()
+    for first in range(0, 20_000, 1000):
+        model.learn_one({f"word{i}": 1 for i in range(first, first + 1000)}, "ab"[first // 1000 % 2])
+    sections = model._model.freeze().sections
+    assert sum(array.nbytes for array in sections.values()) < 80 * 20_000
+    assert len(pickle.dumps(model)) < 80 * 20_000
+
+
+def test_T51_a_snapshot_says_its_version_and_another_is_refused(tmp_path: Path) -> None:
+    """And is checked to the last bit (`test_container.py`)."""
+    settings = Settings()
+    path = tmp_path / "model.snb"
+    snapshots.write(path, assembly.snapshot_of(settings, assembly.model(settings)))
+    blob = bytearray(path.read_bytes())
+    assert snapshots.read(path).streamnb == __version__
+    for i in range(8, 12):  # behind the magic: major and minor version
+        changed = bytearray(blob)
+        changed[i] ^= 0x40
+        path.write_bytes(changed)
+        with pytest.raises(SnapshotError):
+            snapshots.read(path)
+
+
+def test_T52_a_text_is_scored_and_learned_sooner_than_in_the_peers_pipeline() -> None:
+    """BagOfWords and MultinomialNB, 50 words a message, in the same run."""
+    random = Random(0)
+    texts = [" ".join(f"w{random.randrange(5000)}" for _ in range(50)) for _ in range(400)]
+    bag: Any = feature_extraction.BagOfWords()
+    theirs: Any = bag | Peers.MultinomialNB()
+    costs = []
+    for model in (MultinomialNB(), theirs):
+        begun = time.process_time_ns()
+        for i, text in enumerate(texts):
+            model.predict_proba_one(text)
+            model.learn_one(text, "ab"[i % 2])
+        costs.append(time.process_time_ns() - begun)
+    assert costs[0] < costs[1]
 
 
 @OF_ALL

@@ -38,7 +38,7 @@ def rows_of(messages: object, *, zeros: bool) -> tuple[list[Row], Frame | None]:
     """
     native = nw.from_native(cast("Any", messages), eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
-        return [cast("Row", value) for value in native.to_list()], native.to_frame()
+        return [cast("Row", value) for value in _values(native)], native.to_frame()
     if isinstance(native, nw.DataFrame):
         if not hasattr(messages, "sparse"):
             return _dense_rows(native), native
@@ -53,7 +53,7 @@ def rows_of(messages: object, *, zeros: bool) -> tuple[list[Row], Frame | None]:
 def _dense_rows(frame: Frame) -> list[Row]:
     rows: list[dict[str, object]] = [{} for _ in range(len(frame))]
     for name in frame.columns:
-        for row, value in zip(rows, frame[name].to_list(), strict=True):
+        for row, value in zip(rows, _values(frame[name]), strict=True):
             if not is_missing(value):
                 row[name] = value
     return [*rows]
@@ -74,8 +74,14 @@ def labels_of(labels: object) -> list[Label | None]:
     """A column of labels as a list; a null is no label."""
     native = nw.from_native(cast("Any", labels), series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
-        return native.to_list()
+        return cast("list[Label | None]", _values(native))
     return list(cast("Iterable[Label | None]", labels))
+
+
+def _values(series: nw.Series[Any]) -> list[object]:
+    """A column as Python's own values, ``None`` for whatever its kind of frame has for a null."""
+    nulls = series.is_null().to_list()
+    return [None if null else value for value, null in zip(series.to_list(), nulls, strict=True)]
 
 
 def frame_like(columns: Mapping[Label, Sequence[float]], like: Frame) -> object:
