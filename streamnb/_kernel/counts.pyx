@@ -274,14 +274,16 @@ cdef class CountStore:
         cdef uint64_t needed = table.rows + rows
         cdef uint64_t capacity, slots = table.mask + 1
         cdef Block fresh
-        if needed > table.rows_capacity:
+        if needed > table.rows_capacity:  # which the bounds say: they come last, should there be no memory
             capacity = _capacity(table.rows_capacity, needed)
-            self.bounds = _owned(resized(self.bounds, (capacity + 1) * 8))
             self.counts = _owned(resized(self.counts, capacity * table.n_classes * 8))
+            self._point()
+            self.bounds = _owned(resized(self.bounds, (capacity + 1) * 8))
             self._point()
         if start_of(table, table.rows) + size > table.arena_capacity:
             capacity = _capacity(table.arena_capacity, start_of(table, table.rows) + size)
             self.arena = _owned(resized(self.arena, capacity))
+            self._point()
         if needed * 10 > slots * 7:
             while needed * 10 > slots * 7:
                 slots *= 2
