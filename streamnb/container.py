@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -43,6 +44,7 @@ _PROLOGUE = struct.Struct("<8sHHIQQ")
 _ENTRY = struct.Struct("<32s8sQQQQII")
 _FOOTER = struct.Struct("<8sQII")
 _TYPES = ("|u1", "<u4", "<u8", "<f8")
+_PARALLEL_BYTES = 1 << 24  # below, a thread costs more than it saves
 _PIECE_BYTES = 1 << 18  # read and verified at once: it stays in the processor's cache
 
 
@@ -203,19 +205,24 @@ def _header(text: memoryview) -> dict[str, object]:
 
 
 def _sections(file: File, table: memoryview, start: int, end: int, allocate: Allocate) -> dict[str, Section]:
-    """The sections, which lie end to end between `start` and `end`."""
-    sections: dict[str, Section] = {}
+    """The sections, which lie end to end between `start` and `end`; large ones two at a time."""
+    entries: dict[str, _Entry] = {}
     for i, at in enumerate(range(0, len(table), _ENTRY.size)):
         entry = _entry(table[at : at + _ENTRY.size], file.size)
         after = entry.offset + entry.size
         after += _padding(after)
-        if entry.offset != start or after > end or entry.name in sections:
+        if entry.offset != start or after > end or entry.name in entries:
             raise _torn(f"section {i} is not where the table says")
-        sections[entry.name] = _section(file, entry, allocate)
+        entries[entry.name] = entry
         start = after
     if start != end:
         raise _torn("there is more in it than its table says")
-    return sections
+    if file.size < _PARALLEL_BYTES:
+        return {name: _section(file, entry, allocate) for name, entry in entries.items()}
+    with ThreadPoolExecutor(2, "streamnb-read") as pool:  # the second core would only wait
+        largest_first = sorted(entries, key=lambda name: -entries[name].size)
+        read = {name: pool.submit(_section, file, entries[name], allocate) for name in largest_first}
+        return {name: read[name].result() for name in entries}
 
 
 def _section(file: File, entry: _Entry, allocate: Allocate) -> Section:

@@ -547,6 +547,29 @@ def test_a_stranger_reads_a_snapshot_whole() -> None:
     assert set(sections) == set(Snapshot.decode(b"".join(example().encode())).sections)
 
 
+# ---- large ones
+
+
+def test_a_large_container_is_read_two_sections_at_a_time() -> None:
+    """With the same result, each section in the memory that was given for it, and damage named by section."""
+    parts = {f"part{i}": np.random.default_rng(i).integers(0, 2**63, 700_000, np.uint64) for i in range(3)}
+    given: list[int] = []
+
+    def allocate(size: int) -> memoryview:
+        given.append(size)
+        return memoryview(bytearray(size))
+
+    data = bytearray(file_of({"a": 1}, parts))
+    assert len(data) > 1 << 24
+    contents = container.decode(bytes(data), allocate)
+    assert list(contents.sections) == list(parts)
+    assert all(np.array_equal(contents.sections[name], part) for name, part in parts.items())
+    assert given == [5_600_000] * 3
+    data[len(data) // 2] ^= 1
+    with pytest.raises(SnapshotError, match="the checksum of section `part1` is wrong"):
+        container.decode(bytes(data))
+
+
 # ---- for ever
 
 
