@@ -11,7 +11,7 @@ from streamnb.event_models import Bernoulli, Categorical, Multinomial
 from streamnb.event_models.bernoulli import ABSENT
 from streamnb.event_models.multinomial import TokenOdds, against_rest
 from streamnb.explanation import Explanation, calibrated_parts, difference, ordered, product_part
-from streamnb.fields import FieldTotals
+from streamnb.field_totals import FieldTotals
 from streamnb.head import Opinion, centred_and_clipped
 from streamnb.occurrences import Occurrences
 from streamnb.reading import Features, Reading, read

@@ -22,7 +22,7 @@ from streamnb.counts import CountStore
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
 from streamnb.event_models import Bernoulli, Gaussian, Multinomial, Statistic
-from streamnb.fields import FieldTotals
+from streamnb.field_totals import FieldTotals
 from streamnb.head import CalibratedHead
 from streamnb.moments import Moments
 from streamnb.occurrences import Occurrences

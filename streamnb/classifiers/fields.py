@@ -11,7 +11,7 @@ from streamnb.blocks import Categories, Numbers, field_of, token_of, value_of
 from streamnb.classifiers.estimator import FIELD, Estimator
 from streamnb.columns import Label
 from streamnb.event_models import Categorical, Gaussian, Multivariate
-from streamnb.fields import FieldTotals
+from streamnb.field_totals import FieldTotals
 from streamnb.moments import NumberBlock
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.smoothing import Laplace, LearnedPrior, NoSmoothing, Prior, Smoothing
