@@ -106,6 +106,7 @@ def test_complements_agree(corpus: Corpus, query: dict[str, int], alpha: float) 
         theirs.learn_one(counts, label)
     joint = theirs.joint_log_likelihood(query)
     if any(joint.values()):
+        assert ours.joint_log_likelihood(query) == pytest.approx(joint, rel=1e-10, abs=1e-10)
         expected = theirs.predict_proba_one(query)
         assert ours.predict_proba_one(query) == pytest.approx(expected, rel=1e-10, abs=1e-10)
     for label in ("ham", "spam"):
