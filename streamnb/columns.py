@@ -206,10 +206,8 @@ def likeliest(posterior: Mapping[L, float]) -> L | None:
     return min(equals, key=lambda label: (type(label).__name__, label), default=None)
 
 
-def checked_labels(
-    batch: Batch, classes: Sequence[Label]
-) -> tuple[list[Label | None], Sequence[float] | None]:
-    """A batch's labels, numpy's scalars as Python's own, and its weights.
+def checked_labels(batch: Batch, classes: Sequence[Label]) -> tuple[list[Label | None], list[float] | None]:
+    """A batch's labels and weights, numpy's scalars as Python's own.
 
     Parameters
     ----------
@@ -240,11 +238,13 @@ def checked_labels(
             orjson.dumps(label)
         except orjson.JSONEncodeError as error:
             raise ValueError(f"{label!r} cannot be a label: {error}") from error
-    weights = batch.weights
-    if weights is not None and len(weights) != len(labels):
-        raise ValueError(f"{len(weights)} weights were given for {len(labels)} messages")
-    given: Sequence[object] = () if weights is None else weights
-    for weight in given:
+    if batch.weights is None:
+        return labels, None
+    if len(batch.weights) != len(labels):
+        raise ValueError(f"{len(batch.weights)} weights were given for {len(labels)} messages")
+    given: Sequence[object] = batch.weights
+    weights = [w.item() if isinstance(w, np.generic) else w for w in given]
+    for weight in weights:
         if not isinstance(weight, int | float) or not 0 < weight <= WEIGHT_MAX:
             raise ValueError(f"a message's weight must be above 0 and at most 1e9, not {weight!r}")
-    return labels, weights
+    return labels, cast("list[float]", weights)

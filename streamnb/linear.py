@@ -8,7 +8,7 @@ from streamnb.bin_counts import BinCounts
 from streamnb.blocks import Flags
 from streamnb.columns import Label
 from streamnb.event_models import Bernoulli, Binned, Multivariate
-from streamnb.fields import FieldTotals
+from streamnb.field_totals import FieldTotals
 from streamnb.moments import Moments, NumberBlock
 from streamnb.occurrences import Occurrences
 from streamnb.scatter import Scatter

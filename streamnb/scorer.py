@@ -11,11 +11,11 @@ from streamnb.event_models import Bernoulli, Categorical, Multinomial
 from streamnb.event_models.bernoulli import ABSENT
 from streamnb.event_models.multinomial import TokenOdds, against_rest
 from streamnb.explanation import Explanation, calibrated_parts, difference, ordered, product_part
-from streamnb.fields import FieldTotals
+from streamnb.field_totals import FieldTotals
 from streamnb.head import Opinion, centred_and_clipped
 from streamnb.occurrences import Occurrences
 from streamnb.reading import Features, Reading, read
-from streamnb.smoothing import FallbackPrior, UniformPrior
+from streamnb.smoothing import FallbackPrior
 from streamnb.state import State
 from streamnb.tokens import Terms
 
@@ -82,8 +82,9 @@ class Scorer(State):
 
     def log_prior(self, active: Sequence[int], *, silent: bool = True) -> list[float]:
         """Log of the class prior over the classes labelled so far, for a message that says nothing or not."""
-        prior = UniformPrior() if isinstance(self.prior, FallbackPrior) and not silent else self.prior
-        return prior.log_p([self.classes[c] for c in active], [self.class_counts[c] for c in active])
+        if isinstance(self.prior, FallbackPrior) and not silent:
+            return [0.0] * len(active)  # it takes no part: a joint log likelihood is the likelihood's alone
+        return self.prior.log_p([self.classes[c] for c in active], [self.class_counts[c] for c in active])
 
     def _log_likelihood(self, i: int, features: Features, active: Sequence[int]) -> list[float]:
         view = self.views[i]

@@ -5,6 +5,7 @@ The state says nothing of how it is used; `NaiveBayes` scores from it and learns
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from streamnb.counts import CountStore
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
 from streamnb.event_models import Bernoulli, Gaussian, Multinomial, Statistic
-from streamnb.fields import FieldTotals
+from streamnb.field_totals import FieldTotals
 from streamnb.head import CalibratedHead
 from streamnb.moments import Moments
 from streamnb.occurrences import Occurrences
@@ -121,7 +122,10 @@ class State:
         return threading.RLock() if isinstance(self.counts, CountStore) else self.counts.lock
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name not in {"_driver", "lock"}}
+        """A copy of its own: whoever writes it down takes his time, and another thread may go on learning."""
+        with self.lock:
+            kept = {name: value for name, value in self.__dict__.items() if name not in {"_driver", "lock"}}
+            return copy.deepcopy(kept)
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)

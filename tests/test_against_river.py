@@ -9,11 +9,12 @@ only empty messages, then a word      ZeroDivisionError               the prior
 alpha = 0, a word unseen in a class   ValueError: math domain error   minus infinity; 0/0 is the prior
 alpha below 0                         accepted                        ValueError
 `p_class` before anything was learned ZeroDivisionError               0
-a negative count, or NaN              learned                         ValueError, nothing learned
+a negative count, or NaN              learned, and scored             ValueError, nothing learned
 a bad count among good ones           half of the message is learned  ValueError, nothing learned
 a word with count 0                   joins the vocabulary            absent
 a label of None                       becomes a class                 no label: not learned
 labels 1 and True                     one class                       ValueError
+labels 1 in a batch                   become "1"                      stay 1
 equal posteriors                      whichever class came first      the smallest label
 Bernoulli's probabilities             1e-9 too large each             exact
 Bernoulli, alpha = 0                  1e-9 for 0                      minus infinity; 0/0 is the prior
@@ -22,6 +23,8 @@ a Gaussian's log density              floor of 1e-9                   none: far 
 a Gaussian's variance                 of the class alone              with one pseudo-observation of all
 a number that is NaN                  every posterior NaN             missing
 batches                               other answers than one by one   the same, to the bit
+an answer's columns                   as the classes were met         in the order of the labels
+a number a class has never had         charged 1e-9                    the density of all classes
 names 1 and "1"                       two features                    one, and not both in a message
 ====================================  ==============================  ====================================
 """
@@ -69,8 +72,11 @@ def test_posteriors_agree(corpus: Corpus, query: dict[str, int], alpha: float) -
     assert ours.predict_proba_one(query) == pytest.approx(
         theirs.predict_proba_one(query), rel=1e-10, abs=1e-10
     )
+    shares, expected = ours.p_class_many(), theirs.p_class_many()
+    assert list(shares.columns) == list(expected.columns)
     for label in theirs.class_counts:
         assert ours.p_class(label) == pytest.approx(theirs.p_class(label), rel=1e-12)
+        assert shares[label].tolist() == pytest.approx(expected[label].tolist(), rel=1e-6)
 
 
 @given(CORPUS.filter(lambda corpus: any(counts for counts, _ in corpus)), UNKNOWN)
@@ -100,6 +106,7 @@ def test_complements_agree(corpus: Corpus, query: dict[str, int], alpha: float) 
         theirs.learn_one(counts, label)
     joint = theirs.joint_log_likelihood(query)
     if any(joint.values()):
+        assert ours.joint_log_likelihood(query) == pytest.approx(joint, rel=1e-10, abs=1e-10)
         expected = theirs.predict_proba_one(query)
         assert ours.predict_proba_one(query) == pytest.approx(expected, rel=1e-10, abs=1e-10)
     for label in ("ham", "spam"):
@@ -140,6 +147,13 @@ def test_gaussians_have_rivers_moments() -> None:
             assert n == normal.n_samples
             assert mean == pytest.approx(normal.mu, rel=1e-12)
             assert variance == pytest.approx(normal.sigma**2, rel=1e-6)
+            assert ours.gaussians[label][name].mu == mean
+            assert ours.gaussians[label][name].sigma == pytest.approx(normal.sigma, rel=1e-6)
+    numbered: Any = {0: 1.0}
+    ours.learn_one(numbered, "x")
+    assert ours.gaussians["x"][0].n_samples == 1
+    with pytest.raises(KeyError):
+        _ = ours.gaussians["y"][0]
 
 
 def _stream() -> list[tuple[str, str]]:
@@ -191,6 +205,19 @@ def test_parameters_survive_cloning() -> None:
     assert (clone.alpha, clone.weight, clone.unknown) == (0.5, "boolean", "skip")
     clone.learn_one({"a": 3}, "x")
     assert clone.clone().class_counts == {}
+
+
+def test_a_parameter_may_be_set_after_learning() -> None:
+    """Pseudo-counts are a setting: the counts stay. What would have counted otherwise is refused."""
+    ours, theirs = _both([({"a": 2}, "spam"), ({"b": 1}, "ham")], 1.0)
+    ours.alpha = theirs.alpha = 0.1
+    assert ours.predict_proba_one({"a": 1}) == pytest.approx(theirs.predict_proba_one({"a": 1}), rel=1e-12)
+    assert ours.p_feature_given_class("a", "spam") == theirs.p_feature_given_class("a", "spam")
+    assert ours.classes_ == theirs.classes_
+    for name, value in (("weight", "boolean"), ("alpha", -1.0)):
+        with pytest.raises(ValueError, match=r"do not count the same|above 0"):
+            setattr(ours, name, value)
+    assert (ours.weight, ours.alpha, ours.class_counts) == ("counts", 0.1, {"spam": 1, "ham": 1})
 
 
 # ---- the table of differences: both columns are run

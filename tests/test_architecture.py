@@ -21,7 +21,7 @@ LAYERS = (
     ("tokens",),
     ("inverse", "bins"),
     ("smoothing", "blocks", "offsets", "container", "message", "metrics"),
-    ("counts", "moments", "scatter", "occurrences", "fields", "score", "snapshot"),
+    ("counts", "moments", "scatter", "occurrences", "field_totals", "score", "snapshot"),
     ("scatter_block", "bin_counts"),
     (
         "event_models.own",
@@ -81,7 +81,7 @@ MATHEMATICS = {
     "scatter_block",
     "bin_counts",
     "occurrences",
-    "fields",
+    "field_totals",
     "event_models.multivariate",
     "event_models.binned",
     "event_models",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -110,6 +111,31 @@ def test_T23_numbers_for_labels_stay_numbers() -> None:
     assert model.class_counts == {1: 2.0, 0: 1.0}
     assert [type(label) for label in model.classes_] == [int, int]
     assert list(model.predict_proba_many(pd.DataFrame({"a": [1]})).columns) == [0, 1]
+
+
+@EACH_MODEL
+def test_columns_may_be_named_by_numbers(model: Estimator) -> None:
+    """As pandas names them where nobody did; they are river's own names of an array's columns."""
+    frame = pd.DataFrame([[row[name] for name in "abc"] for row in ROWS])
+    one, many = model.clone(), model.clone()
+    for row, label in zip(frame.to_dict("records"), LABELS, strict=True):
+        one.learn_one(row, label)
+    many.learn_many(frame, pd.Series(LABELS))
+    assert one._model.digest() == many._model.digest()
+    assert list(many.predict_many(frame)) == [one.predict_one(row) for row in frame.to_dict("records")]
+
+
+@EACH_MODEL
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_weights_may_be_numpys_and_are_kept_as_pythons(model: Estimator, kind: Any) -> None:  # noqa: ANN401
+    """An array or a series whose index begins elsewhere: the state holds Python's own numbers."""
+    weights: Any = [1.0, 2.0, 0.5, 3.0] * 10
+    ours, array, series = model.clone(), model.clone(), model.clone()
+    ours.learn_many(ROWS, LABELS, weights)
+    array.learn_many(ROWS, LABELS, np.array(weights, kind))
+    series.learn_many(ROWS, LABELS, pd.Series(weights, index=range(7, 47), dtype=kind))
+    assert ours._model.digest() == array._model.digest() == series._model.digest()
+    assert {type(n) for n in array.class_counts.values()} == {float}
 
 
 def test_T25_a_class_of_empty_messages_in_a_batch() -> None:

@@ -2,6 +2,7 @@
 
 # ruff: noqa: N802 - a trap is named by its number
 
+import copy
 import math
 import pickle
 import threading
@@ -480,7 +481,7 @@ def test_T48_cost_is_linear_in_classes(make: Callable[[], Estimator]) -> None:
 
 @OF_ALL
 def test_T50_a_model_can_be_pickled_while_it_learns(make: Callable[[], Estimator]) -> None:
-    """By freezing it: another thread learns meanwhile, and nothing is torn."""
+    """By freezing it, pickling it or copying it: another thread learns meanwhile, and nothing is torn."""
     model = make()
     stop = threading.Event()
 
@@ -493,12 +494,14 @@ def test_T50_a_model_can_be_pickled_while_it_learns(make: Callable[[], Estimator
     thread = threading.Thread(target=learn)
     thread.start()
     try:
-        for _ in range(20):
+        for _ in range(10):
             frozen = model._model.freeze()
             values, sections = frozen.values, frozen.sections
             restored = make()
             restored._model.restore(values, sections)
             assert math.fsum(restored.class_counts.values()) == values["learned"]
+            for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+                assert math.fsum(copied.class_counts.values()) == copied._model.learned
     finally:
         stop.set()
         thread.join()

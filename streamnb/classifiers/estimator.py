@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from abc import ABC
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from river import base
+from river.utils import pandas
 
 from streamnb.classifiers.frames import Row, frame_like, labels_of, rows_of, series_like
 from streamnb.columns import Batch, Label, likeliest
@@ -45,6 +46,21 @@ class Estimator(base.MiniBatchClassifier, ABC):
         self, rows: Sequence[Row], labels: Sequence[Label | None], weights: Sequence[float] | None
     ) -> Batch:
         return Batch({FIELD: [self._fields(row)[FIELD] for row in rows]}, labels, weights)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a parameter of a model that has learned: its sums stay, and are read under the new setting.
+
+        Raises
+        ------
+        ValueError
+            The model would have counted otherwise under it; nothing was changed.
+        """
+        if "_model" not in self.__dict__ or name not in self._get_params():
+            super().__setattr__(name, value)
+            return
+        other = self.clone({name: value})
+        other.merge(self)
+        self.__dict__.update(other.__dict__)
 
     # ---- one message
 
@@ -105,7 +121,7 @@ class Estimator(base.MiniBatchClassifier, ABC):
 
     # ---- many
 
-    def learn_many(self, X: object, y: object, weights: Sequence[float] | None = None) -> None:
+    def learn_many(self, X: object, y: object, weights: Iterable[float] | None = None) -> None:
         """Learn a batch, all of it or nothing.
 
         Parameters
@@ -113,7 +129,7 @@ class Estimator(base.MiniBatchClassifier, ABC):
         X : frame of pandas, polars or pyarrow, or sequence of mappings
             A row a message; a null or NaN cell is a name the message lacks.
         y : series, or sequence of labels
-        weights : sequence of float, optional
+        weights : sequence, array or series of float, optional
 
         Raises
         ------
@@ -121,7 +137,9 @@ class Estimator(base.MiniBatchClassifier, ABC):
             A value, label or weight cannot be used; nothing was learned.
         """
         rows, _ = rows_of(X, zeros=self._zeros)
-        self._model.step(self._batch(rows, labels_of(y), weights), score=False)
+        self._model.step(
+            self._batch(rows, labels_of(y), None if weights is None else list(weights)), score=False
+        )
 
     def predict_proba_many(self, X: Any) -> Any:  # noqa: ANN401 - a frame in, that kind of frame out
         """The posteriors of a batch.
@@ -183,6 +201,10 @@ class Estimator(base.MiniBatchClassifier, ABC):
         counts = self.class_counts
         total = sum(counts.values())
         return counts[c] / total if total else 0.0
+
+    def p_class_many(self) -> Any:  # noqa: ANN401 - pandas', which need not be installed
+        """`p_class` of every class, as river has it: a pandas frame of one row, a column a class."""
+        return pandas.import_pandas().DataFrame({c: [self.p_class(c)] for c in self._model.classes})
 
     # ---- models as sums
 

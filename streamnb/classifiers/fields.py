@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import Any, Literal
+
+from river import proba
 
 from streamnb.blocks import Categories, Numbers, field_of, token_of, value_of
 from streamnb.classifiers.estimator import FIELD, Estimator
 from streamnb.columns import Label
 from streamnb.event_models import Categorical, Gaussian, Multivariate
-from streamnb.fields import FieldTotals
+from streamnb.field_totals import FieldTotals
 from streamnb.moments import NumberBlock
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.smoothing import Laplace, LearnedPrior, NoSmoothing, Prior, Smoothing
@@ -92,6 +94,15 @@ class CategoricalNB(Estimator):
         return ((row[i] if row and i >= 0 else 0.0) + p) / total if total else 0.0
 
 
+class Gaussians(dict[object, proba.Gaussian]):
+    """A class's normals by name; a name that is no string is known by its text."""
+
+    def __missing__(self, name: object) -> proba.Gaussian:
+        if isinstance(name, str):
+            raise KeyError(name)
+        return self[str(name)]
+
+
 class GaussianNB(Estimator):
     """Gaussian naive Bayes: each number is drawn from a normal of its class.
 
@@ -158,6 +169,16 @@ class GaussianNB(Estimator):
             }
             for name, moments in block.numbers.items()
         }
+
+    @property
+    def gaussians(self) -> dict[Label, Gaussians]:
+        """Class to name to the normal of `moments`, as river names them, copied."""
+        from_state: Any = proba.Gaussian._from_state  # noqa: SLF001 - river has no other way in
+        found: dict[Label, Gaussians] = {}
+        for name, by_class in self.moments.items():
+            for label, (n, mean, variance) in by_class.items():
+                found.setdefault(label, Gaussians())[name] = from_state(n, mean, variance, ddof=0)
+        return found
 
 
 class GaussianDiscriminant(Estimator):

@@ -52,8 +52,8 @@ def rows_of(messages: object, *, zeros: bool) -> tuple[list[Row], Frame | None]:
 
 def _dense_rows(frame: Frame) -> list[Row]:
     rows: list[dict[str, object]] = [{} for _ in range(len(frame))]
-    for name in frame.columns:
-        for row, value in zip(rows, _values(frame[name]), strict=True):
+    for name, column in zip(frame.columns, frame.iter_columns(), strict=True):  # a name may be a number
+        for row, value in zip(rows, _values(cast("nw.Series[Any]", column)), strict=True):
             if not is_missing(value):
                 row[name] = value
     return [*rows]

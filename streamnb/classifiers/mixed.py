@@ -38,6 +38,17 @@ class MixedNB(Estimator):
     >>> model.learn_one({"text": "lunch at noon", "amount": 12.0, "country": "no", "known": True}, "ham")
     >>> model.predict_one({"text": "money", "known": None, "amount": 500.0})
     'spam'
+
+    EasySell: how many of a hundred young and a hundred old hear each of four radio stations. Who hears the
+    first, and has said nothing of the others? ``.95 / (.95 + .03)``.
+
+    >>> from streamnb import Bernoulli, Beta, Flags
+    >>> model = MixedNB([View("radio", Flags(), Bernoulli(Beta(0, 0)))])
+    >>> for age, heard in {"young": (95, 5, 2, 20), "old": (3, 82, 34, 92)}.items():
+    ...     for i in range(100):
+    ...         model.learn_one({f"station {k}": i < n for k, n in enumerate(heard, 1)}, age)
+    >>> round(model.predict_proba_one({"station 1": True, "station 3": None})["young"], 4)
+    0.9694
     """
 
     def __init__(

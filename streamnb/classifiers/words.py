@@ -92,7 +92,48 @@ class _WordsNB(Estimator):
         return (row[i] if row and i >= 0 else 0.0), sum(row), i
 
 
-class MultinomialNB(_WordsNB):
+class _DrawsNB(_WordsNB):
+    """What the two estimators share whose messages are draws of words."""
+
+    _complement = False
+    _by_default: Prior = LearnedPrior()
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        smoothing: Smoothing | None = None,
+        prior: Prior | None = None,
+        weight: Literal["counts", "boolean", "log"] = "counts",
+        unknown: Literal["smooth", "skip"] = "smooth",
+    ) -> None:
+        self.alpha = alpha
+        self.smoothing = smoothing
+        self.prior = prior
+        self.weight = weight
+        self.unknown = unknown
+        event_model = Multinomial(smoothing or _lidstone(alpha), weight, unknown, self._complement)
+        self._model = NaiveBayes(
+            [View(_VIEW, Terms(FIELD), event_model)], prior=prior or self._by_default, head="product"
+        )
+
+    def _more_tags(self) -> set[str]:
+        return {tags.POSITIVE_INPUT}
+
+    def _drawn(self, word: object, c: Label) -> tuple[float, float, float]:
+        """How often a word was drawn from class c, from all classes, and how often any was from c."""
+        n_fc, n_f, i = self._row(word, c)
+        return n_fc, n_f, (self._counts.totals[i] if i >= 0 else 0.0)
+
+    def _share(self, count: float, n_f: float, total: float) -> float:
+        """A smoothed share; 0 where that is 0/0."""
+        smoothing = self._model.views[0].multinomial.smoothing
+        count += smoothing.pseudo_count(n_f, sum(self._counts.totals), self.n_terms)
+        total += smoothing.pseudo_total(self.n_terms)
+        return count / total if total else 0.0
+
+
+class MultinomialNB(_DrawsNB):
     r"""Multinomial naive Bayes over term counts, or over a text.
 
     Parameters
@@ -140,39 +181,13 @@ class MultinomialNB(_WordsNB):
     0.6898
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        smoothing: Smoothing | None = None,
-        prior: Prior | None = None,
-        weight: Literal["counts", "boolean", "log"] = "counts",
-        unknown: Literal["smooth", "skip"] = "smooth",
-    ) -> None:
-        self.alpha = alpha
-        self.smoothing = smoothing
-        self.prior = prior
-        self.weight = weight
-        self.unknown = unknown
-        event_model = Multinomial(smoothing or _lidstone(alpha), weight, unknown)
-        self._model = NaiveBayes(
-            [View(_VIEW, Terms(FIELD), event_model)], prior=prior or LearnedPrior(), head="product"
-        )
-
-    def _more_tags(self) -> set[str]:
-        return {tags.POSITIVE_INPUT}
-
     def p_feature_given_class(self, f: object, c: Label) -> float:
         """``(n_fc + alpha) / (N_c + alpha |V|)``; 0 where that is 0/0."""
-        n_fc, n_f, i = self._row(f, c)
-        totals = self._counts.totals
-        smoothing = self._model.views[0].multinomial.smoothing
-        p = smoothing.pseudo_count(n_f, sum(totals), self.n_terms)
-        total = (totals[i] if i >= 0 else 0.0) + smoothing.pseudo_total(self.n_terms)
-        return (n_fc + p) / total if total else 0.0
+        n_fc, n_f, n_c = self._drawn(f, c)
+        return self._share(n_fc, n_f, n_c)
 
 
-class ComplementNB(_WordsNB):
+class ComplementNB(_DrawsNB):
     """Complement naive Bayes: a class is judged by how badly all other classes explain the message.
 
     Their words are more than the class's own, so that classes of few messages are not at a loss
@@ -208,36 +223,13 @@ class ComplementNB(_WordsNB):
     0.6666666666666666
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        smoothing: Smoothing | None = None,
-        prior: Prior | None = None,
-        weight: Literal["counts", "boolean", "log"] = "counts",
-        unknown: Literal["smooth", "skip"] = "smooth",
-    ) -> None:
-        self.alpha = alpha
-        self.smoothing = smoothing
-        self.prior = prior
-        self.weight = weight
-        self.unknown = unknown
-        event_model = Multinomial(smoothing or _lidstone(alpha), weight, unknown, complement=True)
-        self._model = NaiveBayes(
-            [View(_VIEW, Terms(FIELD), event_model)], prior=prior or FallbackPrior(), head="product"
-        )
-
-    def _more_tags(self) -> set[str]:
-        return {tags.POSITIVE_INPUT}
+    _complement = True
+    _by_default: Prior = FallbackPrior()
 
     def p_feature_given_class(self, f: object, c: Label) -> float:
         """``(n_f - n_fc + alpha) / (N - N_c + alpha |V|)``, the share word f has of all other classes."""
-        n_fc, n_f, i = self._row(f, c)
-        totals = self._counts.totals
-        smoothing = self._model.views[0].multinomial.smoothing
-        p = smoothing.pseudo_count(n_f, sum(totals), self.n_terms)
-        others = sum(totals) - (totals[i] if i >= 0 else 0.0) + smoothing.pseudo_total(self.n_terms)
-        return (n_f - n_fc + p) / others if others else 0.0
+        n_fc, n_f, n_c = self._drawn(f, c)
+        return self._share(n_f - n_fc, n_f, sum(self._counts.totals) - n_c)
 
 
 class BernoulliNB(_WordsNB):

@@ -15,7 +15,7 @@ import msgspec
 
 from streamnb.blocks import field_of
 from streamnb.counts import Counted
-from streamnb.fields import FieldTotals
+from streamnb.field_totals import FieldTotals
 from streamnb.occurrences import Occurrences
 from streamnb.smoothing import Beta
 

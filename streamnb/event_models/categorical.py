@@ -14,7 +14,7 @@ import msgspec
 
 from streamnb.blocks import field_of
 from streamnb.counts import Counted
-from streamnb.fields import FieldTotals
+from streamnb.field_totals import FieldTotals
 from streamnb.smoothing import Laplace, Smoothing
 
 
