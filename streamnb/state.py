@@ -28,7 +28,7 @@ from streamnb.moments import Moments
 from streamnb.occurrences import Occurrences
 from streamnb.sections import HINT, FrozenState, Section, Sections, floats
 from streamnb.smoothing import FallbackPrior, FixedPrior, Laplace, LearnedPrior, Prior
-from streamnb.tokens import Terms, Tokenizer
+from streamnb.tokens import Tokenizer
 from streamnb.view import EVERY_FIELD, TEXT_ONLY, View, reads_text
 
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
@@ -373,5 +373,4 @@ def _has_twin(view: View) -> bool:
     if view.keeps == "moments":
         plain = Gaussian(view.gaussian.pseudo_observations)
         return view.gaussian == plain and plain.pseudo_observations > 0
-    given = isinstance(view.reader, Terms) and view.reader.above is not None
-    return view.keeps == "counts" and _draws(view) and not given
+    return view.keeps == "counts" and _draws(view)

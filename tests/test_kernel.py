@@ -161,7 +161,9 @@ def _views(head: Literal["calibrated", "product"]) -> st.SearchStrategy[list[Vie
     text = st.builds(partial(View, ""), READER, EVENT[head])
     given = st.builds(
         partial(View, ""),
-        st.sampled_from([Category("sender"), Terms("terms")]),
+        st.sampled_from(
+            [Category("sender"), Terms("terms"), Terms("terms", above=0.0), Terms("terms", above=-1.5)]
+        ),
         st.one_of(st.none(), EVENT["product"]),
     )
     number = st.builds(partial(View, "", Number("size")), st.sampled_from([0.1, 1.0, 1e3]).map(Gaussian))
@@ -259,6 +261,44 @@ def test_twin_is_twin_to_the_bit(
         expected, found = (model.step(batch, score=score, learn=learn) for model in (plain, twin))
         assert _said(found) == _said(expected)
         assert _held(twin) == _held(plain)
+
+
+@heads
+@given(st.data(), ROWS)
+@settings(max_examples=100)
+def test_one_message_is_a_batch_of_one(
+    head: Literal["calibrated", "product"], data: st.DataObject, rows: list[Row]
+) -> None:
+    """In either twin, scored and learned: the same posterior and the same state, to the bit."""
+    make = data.draw(_makes(head))
+    for compiled in (False, True):
+        model, columns = make(compiled), make(compiled)
+        for x, label, weight in rows:
+            scores = columns.score_one(x)
+            assert list(model.predict_proba_one(x).values()) == scores.posterior[0].tolist()
+            model.learn_one(x, label, weight)
+            columns.step(Batch({key: [value] for key, value in x.items()}, [label], [weight]), score=False)
+        assert _held(model) == _held(columns)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize(
+    "value",
+    [math.nan, math.inf, -1.0, 1e10, 2**53 + 1, 10**400, "1", None, 1j],
+    ids=lambda value: str(value)[:9],
+)
+def test_counts_that_are_none_are_refused_alike(value: object, compiled: bool) -> None:
+    """Alone or in a batch, behind one that is; and nothing is learned of the message."""
+    model = NaiveBayes([View("t", Terms("terms"))], compiled=compiled)
+    model.learn_one({"terms": {"a": 1}}, "x")
+    before = _held(model)
+    x: dict[str, object] = {"terms": {"b": 1, "a": value}}
+    with pytest.raises(ValueError, match="must be a number from 0 to 1e9"):
+        model.learn_one(x, "y")
+    with pytest.raises(ValueError, match="must be a number from 0 to 1e9"):
+        model.step(_batch([(x, "y", 1.0)]))
+    assert _held(model) == before
+    assert model.predict_one({"terms": {"a": 1}}) == "x"
 
 
 @heads

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy  # where there is no slack
 
 from streamnb._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
-from streamnb._kernel.tokens cimport Scratch, Text, Token, Tokens, grow, read_tokens, room
+from streamnb._kernel.tokens cimport SLACK, Scratch, Text, Token, Tokens, grow, read_tokens, room
 
 cdef enum:
     WORDS, PAIRS, CHARACTERS, EDGES, GIVEN, NUMBER  # GIVEN: tokens that arrive with their counts
@@ -62,9 +62,30 @@ cdef struct Features:
 
 
 cdef struct Given:  # tokens that arrived with their counts, end to end
-    const uint8_t* bytes
-    const uint64_t* ends
-    const double* counts
+    uint8_t* bytes
+    uint64_t size
+    uint64_t bytes_capacity
+    uint64_t* ends
+    uint64_t ends_capacity
+    double* counts
+    uint64_t counts_capacity
+    uint64_t n
+
+
+cdef inline int give(Given* given, const void* token, uint64_t size, double count) noexcept nogil:
+    """One token more; -1 if there is no memory."""
+    if (
+        grow(<void**>&given.bytes, &given.bytes_capacity, given.size + size + SLACK, 1) != 0
+        or grow(<void**>&given.ends, &given.ends_capacity, given.n + 1, sizeof(uint64_t)) != 0
+        or grow(<void**>&given.counts, &given.counts_capacity, given.n + 1, sizeof(double)) != 0
+    ):
+        return -1
+    memcpy(given.bytes + given.size, token, size)
+    given.size += size
+    given.ends[given.n] = given.size
+    given.counts[given.n] = count
+    given.n += 1
+    return 0
 
 
 cdef inline int read_view(
