@@ -105,7 +105,7 @@ class State:
             v.name: v.own.statistic() for v in self.views if v.keeps == "block"
         }
         self.tallies: dict[str, Occurrences | FieldTotals] = {
-            v.name: tally for v in self.views if (tally := _tally_of(v)) is not None
+            v.name: tally for v in self.views if (tally := _tally_of(v, compiled=self.compiled)) is not None
         }
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
@@ -264,7 +264,7 @@ class State:
             block.restore(sections, n_classes, f"block{i}")
         self.recount()
         for tally in self.tallies.values():
-            if isinstance(tally, Occurrences) and not tally.is_possible():
+            if not isinstance(tally, FieldTotals) and not tally.is_possible():
                 raise SnapshotError("A word stands in more messages of a class than there were.", HINT)
 
     def digest(self) -> dict[str, str]:
@@ -360,11 +360,11 @@ def _draws(view: View) -> bool:
     return isinstance(view.event_model, Multinomial) and not view.event_model.complement
 
 
-def _tally_of(view: View) -> Occurrences | FieldTotals | None:
+def _tally_of(view: View, *, compiled: bool) -> Occurrences | FieldTotals | None:
     if view.keeps != "counts" or isinstance(view.event_model, Multinomial):
         return None
     if isinstance(view.event_model, Bernoulli) and not isinstance(view.reader, Flags):
-        return Occurrences()
+        return _kernel.Occurrences() if compiled else Occurrences()
     return FieldTotals()
 
 
@@ -373,4 +373,5 @@ def _has_twin(view: View) -> bool:
     if view.keeps == "moments":
         plain = Gaussian(view.gaussian.pseudo_observations)
         return view.gaussian == plain and plain.pseudo_observations > 0
-    return view.keeps == "counts" and _draws(view)
+    coins = isinstance(view.event_model, Bernoulli) and not isinstance(view.reader, Flags)
+    return view.keeps == "counts" and (_draws(view) or coins)

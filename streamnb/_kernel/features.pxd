@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy  # where there is no slack
 
+from streamnb._kernel.coins cimport Coins
 from streamnb._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
 from streamnb._kernel.tokens cimport SLACK, Scratch, Text, Token, Tokens, grow, read_tokens, room
 
@@ -39,6 +40,9 @@ cdef struct View:
     double unit  # what a token counts that stands in a message once
     double units  # a little more than 1 / unit
     double* logs  # log(count + alpha), 0 where it was not asked for yet; see evidence.pxd
+    bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
+    double without  # so many without
+    Coins* coins  # of each class, while a batch runs
 
 
 cdef struct Feature:

@@ -14,6 +14,7 @@ cimport cython
 
 from streamnb import head as plain_head
 from streamnb.columns import WEIGHT_MAX, Batch, Scores, checked_labels
+from streamnb.event_models import Bernoulli
 from streamnb.event_models import gaussian as plain_gaussian
 from streamnb.event_models import multinomial as plain_multinomial
 from streamnb.reading import NUMBER_MAX, TERM_COUNT_MAX, category_counts, number, term_counts, text_of
@@ -27,7 +28,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from streamnb._kernel cimport evidence
+from streamnb._kernel cimport coins, evidence
 from streamnb._kernel.counts cimport CountStore
 from streamnb._kernel.drops cimport Drops, drop, load_drops
 from streamnb._kernel.evidence cimport LOGS, SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants, Moments
@@ -39,6 +40,7 @@ from streamnb._kernel.head cimport (
     Head, HeadConstants, Normal, add_to, centre_and_clip, form_opinion, learn, log_odds, log_odds_of,
     never_labelled, normal_evidence, soften
 )
+from streamnb._kernel.occurrences cimport Occurrences
 from streamnb._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
 from streamnb._kernel.tokens cimport (
     PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, PyUnicode_KIND, Scratch, Text, Tokens, alphabet, grow,
@@ -113,7 +115,7 @@ cdef class Driver:
     cdef double prior_smoothing
     cdef uint64_t max_tokens
     cdef CountStore store  # while a batch runs
-    cdef list groups, given_fields, number_fields
+    cdef list groups, given_fields, number_fields, coins
     cdef Inbox inbox
     cdef Scratch scratch
     cdef Drops drops
@@ -131,6 +133,8 @@ cdef class Driver:
     cdef double* base
     cdef double* d
     cdef double* row  # of scores of one message: posterior, odds and u
+    cdef double* present
+    cdef double* certain
     cdef uint64_t capacity, n_active, n_classes
     cdef int64_t learned
 
@@ -143,7 +147,7 @@ cdef class Driver:
         self.features.seen = <uint64_t*>calloc(1024, sizeof(uint64_t))
         if not (self.views and self.features.ends and self.features.seen):
             raise MemoryError("no memory for a driver")
-        self.groups, self.given_fields, self.number_fields = [], [], []
+        self.groups, self.given_fields, self.number_fields, self.coins = [], [], [], []
         counted = list(model.counts)
         self.first_tokens = -1
         for i, view in enumerate(model.views):
@@ -183,7 +187,7 @@ cdef class Driver:
             self.number_fields.append(reader.field)
             return
         into.store = counted.index(view.name)
-        into.weight = _WEIGHTS[event.weight]
+        into.weight = _WEIGHTS[view.weight]
         into.skips_unknown = event.unknown == "skip"
         if into.reader == GIVEN:
             into.group = len(self.given_fields)
@@ -196,17 +200,24 @@ cdef class Driver:
         if into.reader == CHARACTERS:
             into.characters_max = reader.characters_max
         into.smoothing = SMOOTH_NONE
-        if isinstance(event.smoothing, Laplace):
+        if isinstance(event, Bernoulli):
+            self.coins.append((into - self.views, view.name))
+            into.is_coins, into.pseudo, into.without = True, event.smoothing.a, event.smoothing.b
+            self._keep_logs(into)
+        elif isinstance(event.smoothing, Laplace):
             into.smoothing = SMOOTH_LAPLACE
             into.pseudo = event.smoothing.alpha
-            into.unit = 177.0 / 256.0 if into.weight == BY_LOG else 1.0
-            into.units = (1.0 / into.unit) * (1.0 + 1e-15)
-            into.logs = <double*>calloc(LOGS, sizeof(double))
-            if into.logs == NULL:
-                raise MemoryError("no memory for a driver")
+            self._keep_logs(into)
         elif isinstance(event.smoothing, Dirichlet):
             into.smoothing = SMOOTH_DIRICHLET
             into.pseudo = event.smoothing.mu
+
+    cdef _keep_logs(self, View* into):
+        into.unit = 177.0 / 256.0 if into.weight == BY_LOG else 1.0
+        into.units = (1.0 / into.unit) * (1.0 + 1e-15)
+        into.logs = <double*>calloc(LOGS, sizeof(double))
+        if into.logs == NULL:
+            raise MemoryError("no memory for a driver")
 
     cdef _describe_parts(self, View* into, list parts):
         cdef Part* part
@@ -481,7 +492,7 @@ cdef class Driver:
             free(self.block)
             free(self.active)
             self.capacity = width
-            self.block = <double*>malloc((2 * F + (19 + F + 3 * self.n_numbers) * width + 1) * sizeof(double))
+            self.block = <double*>malloc((2 * F + (21 + F + 3 * self.n_numbers) * width + 1) * sizeof(double))
             self.active = <int64_t*>malloc((width + 1) * sizeof(int64_t))
             if self.block == NULL or self.active == NULL:
                 raise MemoryError("no memory for the classes of a batch")
@@ -495,8 +506,8 @@ cdef class Driver:
         self.head.u, self.head.softmax, self.head.posterior = at + 2 * width, at + 3 * width, at + 4 * width
         self.head.r, self.joint, self.base, self.d = at + 5 * width, at + 6 * width, at + 7 * width, at + 8 * width
         self.class_counts = at + 9 * width
-        self.row = at + 10 * width
-        at += 13 * width
+        self.row, self.present, self.certain = at + 10 * width, at + 13 * width, at + 14 * width
+        at += 15 * width
         _place(&self.head.length, at, width)
         _place(&self.head.unknown_share, at + 3 * width, width)
         at += 6 * width
@@ -506,6 +517,9 @@ cdef class Driver:
         self.n_classes, self.learned = len(model.classes), model.learned
         for c in range(self.n_classes):
             self.class_counts[c] = model.class_counts[c]
+        for i, name in self.coins:
+            (<Occurrences>model.tallies[name]).reserve(width)
+            self.views[i].coins = (<Occurrences>model.tallies[name]).coins
         for i, moments in enumerate(model.moments.values()):
             _fill(self.moments[i].n, moments.n)
             _fill(self.moments[i].mean, moments.mean)
@@ -671,6 +685,10 @@ cdef class Driver:
             evidence.log_density(
                 self.moments + view.group, self.n_classes, view.pseudo, x, self.active, self.n_active, &EVIDENCE, z
             )
+        elif view.is_coins:
+            evidence.log_coins(
+                table, &self.features, view, v, self.active, self.n_active, self.base, self.present, self.certain, z
+            )
         else:
             evidence.log_likelihood(table, &self.features, view, v, self.active, self.n_active, self.base, z)
 
@@ -746,13 +764,19 @@ cdef class Driver:
         self, Table* table, const Inbox* inbox, uint64_t i, uint64_t y, double weight, double unknown_share, bint weighed
     ) noexcept nogil:
         """The twin of `NaiveBayes._learn`; there is memory for all of it before anything is changed."""
-        cdef uint64_t v, j
+        cdef uint64_t v, j, n_words
         cdef double n, total, x
+        cdef double* count
         cdef Feature* feature
+        cdef coins.Coins* coin
         if y == self.n_classes:
             if self._widen() != 0:
                 return -1
             self._add_class(y)
+        for v in range(self.n_views):
+            n_words = self.features.ends[v + 1] - self.features.ends[v]
+            if self.views[v].is_coins and coins.reserve(self.views[v].coins + y, n_words) != 0:
+                return -1
         if self.max_tokens and table.rows + self.new_rows > self.max_tokens and self._make_room(table) != 0:
             return -1
         if not has_room(table, self.new_rows, self.new_bytes) and self._grow() != 0:
@@ -781,16 +805,22 @@ cdef class Driver:
                     feature.row = insert(
                         table, self.scratch.bytes + feature.start, feature.size, self.views[v].store, feature.hash
                     )
-                table.counts[<uint64_t>feature.row * table.n_classes + y] += n
+                count = table.counts + <uint64_t>feature.row * table.n_classes + y
+                if self.views[v].is_coins:
+                    coins.move(self.views[v].coins + y, count[0], count[0] + n)
+                count[0] += n
                 total += n
             table.totals[self.views[v].store * table.n_classes + y] += total
+            if self.views[v].is_coins:
+                coin = self.views[v].coins + y
+                coins.heard(coin, coin.messages + weight)
         self.class_counts[y] += weight
         self.learned += 1
         return 0
 
     cdef int _make_room(self, Table* table) noexcept nogil:
         """The twin of `CountStore.make_room`; the rows that stay are looked up again."""
-        cdef uint64_t excess, n
+        cdef uint64_t excess, n, v
         cdef int failed = 0
         while table.rows and table.rows + self.new_rows > self.max_tokens and not failed:
             excess = table.rows + self.new_rows - self.max_tokens
@@ -801,6 +831,9 @@ cdef class Driver:
                 except MemoryError:
                     failed = -1
             self._look_up(table)
+        for v in range(self.n_views):
+            if self.views[v].is_coins:
+                coins.recount_left(self.views[v].coins, table, self.views[v].store, self.class_counts)
         return failed
 
     cdef int _grow(self) noexcept nogil:
