@@ -8,7 +8,7 @@ changes nothing: everything is read before anything is learned.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from streamnb import linear, sampling, sums
 from streamnb.columns import Batch, Flag, Label, ScoreRows, Scores, checked_labels, likeliest
@@ -104,13 +104,11 @@ class NaiveBayes(Scorer):
         fields = columns_of(x)
         with self.lock:
             if self._driver is not None:
-                posterior: Sequence[float] | None = self._driver.one(self, fields, label, weight, score)
-            else:
-                (label,), _ = checked_labels(Batch(fields, [label], [weight]), self.classes)
-                rows = ScoreRows()
-                self._message(rows, read(self.views, self.tokenizer, fields, 0), label, weight, score=score)
-                posterior = rows.last_posterior
-            return dict(zip(self.classes, posterior, strict=True)) if score and posterior is not None else {}
+                return self._driver.one(self, fields, label, weight, score)
+            (label,), _ = checked_labels(Batch(fields, [label], [weight]), self.classes)
+            rows = ScoreRows()
+            self._message(rows, read(self.views, self.tokenizer, fields, 0), label, weight, score=score)
+            return dict(zip(self.classes, rows.last_posterior, strict=True)) if score else {}
 
     def _message(
         self, rows: ScoreRows, reading: Reading, label: Label | None, weight: float, *, score: bool

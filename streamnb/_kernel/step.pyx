@@ -333,8 +333,8 @@ cdef class Driver:
 
         Returns
         -------
-        list of float or None
-            The posterior, of a message that is scored.
+        dict of Label to float
+            The posterior by class; empty of a message that is not scored.
 
         Raises
         ------
@@ -369,7 +369,7 @@ cdef class Driver:
         self._done(model, classes if y >= 0 else None, &inbox)
         if failed:
             raise MemoryError("no memory to learn a message")
-        return [out.posterior[c] for c in range(width)] if score else None
+        return {label: out.posterior[c] for c, label in enumerate(classes)} if score else {}
 
     cdef _done(self, model, classes, Inbox* inbox):
         """After a batch: `classes` are those it may have brought, `None` if nothing was learned."""
