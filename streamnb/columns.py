@@ -165,6 +165,11 @@ class ScoreRows:
             posterior=(), log_odds=(), u=(), raw=None, known=0, unknown=0, learned=learned, flags=flags
         )
 
+    @property
+    def last_posterior(self) -> Sequence[float]:
+        """The posterior of the last message."""
+        return self._posterior[-1]
+
     def scores(self, classes: tuple[Label, ...]) -> Scores:
         """The columns, as wide as there are classes."""
         width = len(classes)

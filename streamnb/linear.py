@@ -10,7 +10,6 @@ from streamnb.columns import Label
 from streamnb.event_models import Bernoulli, Binned, Multivariate
 from streamnb.field_totals import FieldTotals
 from streamnb.moments import Moments, NumberBlock
-from streamnb.occurrences import Occurrences
 from streamnb.scatter import Scatter
 from streamnb.scorer import Scorer
 from streamnb.smoothing import FallbackPrior
@@ -62,15 +61,15 @@ def _of_counts(
     counts, tally = model.counts[view.name], model.tallies.get(view.name)
     constant = 0.0
     i = model.views.index(view)
-    coins = view.event_model if isinstance(tally, Occurrences) else None
+    coins = None if tally is None or isinstance(tally, FieldTotals) else tally
     for token in counts.rows:
         for key, z in model.parts(i, {token: 1.0}, active):
             if key == token:
                 weights[view.name, token] = z[a] - z[b]
-        if isinstance(coins, Bernoulli) and isinstance(tally, Occurrences):
-            row, pseudo = counts.rows[token], coins.smoothing
+        if coins is not None and isinstance(view.event_model, Bernoulli):
+            row, pseudo = counts.rows[token], view.event_model.smoothing
             absent = [
-                math.log((tally.messages[c] - row[c] + pseudo.b) / (tally.messages[c] + pseudo.a + pseudo.b))
+                math.log((coins.messages[c] - row[c] + pseudo.b) / (coins.messages[c] + pseudo.a + pseudo.b))
                 for c in (active[a], active[b])
             ]
             weights[view.name, token] -= absent[0] - absent[1]
@@ -125,11 +124,11 @@ def n_parameters(model: Scorer, *, naive: bool) -> int:
 
 def _per_class(model: Scorer, view: View, *, naive: bool) -> int:
     tally, vocabulary = model.tallies.get(view.name), len(model.counts[view.name].rows)
-    if isinstance(tally, Occurrences):
-        return vocabulary if naive else 2**vocabulary - 1
     if isinstance(tally, FieldTotals):
         states = [2 if isinstance(view.reader, Flags) else k for k in tally.states.values()]
         return sum(k - 1 for k in states) if naive else math.prod(states) - 1
+    if tally is not None:
+        return vocabulary if naive else 2**vocabulary - 1
     if not naive:
         raise ValueError(
             f"view `{view.name}`: messages may be of any length, so there is no table of them all"

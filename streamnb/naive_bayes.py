@@ -94,20 +94,39 @@ class NaiveBayes(Scorer):
         readings = [read(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
         rows = ScoreRows(raw=self.raw and score)
         for i, reading in enumerate(readings):
-            label, flags = labels[i], reading.flags
-            if label is not None and not self.has_room_for(label):
-                label, flags = None, flags | Flag.CLASS_LIMIT
-            active = self.active()
-            evidence = None
-            if self.head is not None and active and (score or label is not None):
-                evidence = self.evidence(reading, active)
-            if score:
-                self._score(rows, reading, active, evidence, flags)
-            else:
-                rows.append_unscored(self.learned, int(flags))
-            if label is not None:
-                self._learn(reading, label, 1.0 if weights is None else weights[i], active, evidence)
+            self._message(rows, reading, labels[i], 1.0 if weights is None else weights[i], score=score)
         return rows.scores(tuple(self.classes))
+
+    def _one(
+        self, x: Mapping[str, object], label: Label | None, weight: float, *, score: bool
+    ) -> dict[Label, float]:
+        """`step` of one message, by either driver, and its posterior alone: no columns are made of it."""
+        fields = columns_of(x)
+        with self.lock:
+            if self._driver is not None:
+                return self._driver.one(self, fields, label, weight, score)
+            (label,), _ = checked_labels(Batch(fields, [label], [weight]), self.classes)
+            rows = ScoreRows()
+            self._message(rows, read(self.views, self.tokenizer, fields, 0), label, weight, score=score)
+            return dict(zip(self.classes, rows.last_posterior, strict=True)) if score else {}
+
+    def _message(
+        self, rows: ScoreRows, reading: Reading, label: Label | None, weight: float, *, score: bool
+    ) -> None:
+        """Score a message, then learn it if it has a label."""
+        flags = reading.flags
+        if label is not None and not self.has_room_for(label):
+            label, flags = None, flags | Flag.CLASS_LIMIT
+        active = self.active()
+        evidence = None
+        if self.head is not None and active and (score or label is not None):
+            evidence = self.evidence(reading, active)
+        if score:
+            self._score(rows, reading, active, evidence, flags)
+        else:
+            rows.append_unscored(self.learned, int(flags))
+        if label is not None:
+            self._learn(reading, label, weight, active, evidence)
 
     def _score(
         self, rows: ScoreRows, reading: Reading, active: list[int], evidence: Evidence | None, flags: Flag
@@ -191,12 +210,11 @@ class NaiveBayes(Scorer):
 
     def learn_one(self, x: Mapping[str, object], y: Label | None, weight: float = 1.0) -> None:
         """Learn one message, a mapping of field names to values; ``None`` is no label and is not learned."""
-        self.step(Batch(columns_of(x), [y], [weight]), score=False)
+        self._one(x, y, weight, score=False)
 
     def predict_proba_one(self, x: Mapping[str, object]) -> dict[Label, float]:
         """The posterior by class; empty before anything was learned or declared."""
-        scores = self.score_one(x)
-        return dict(zip(self.classes, scores.posterior[0].tolist(), strict=True))
+        return self._one(x, None, 1.0, score=True)
 
     def predict_one(self, x: Mapping[str, object]) -> Label | None:
         """The likeliest class; of equals the smallest. ``None`` before anything was learned or declared."""

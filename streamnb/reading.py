@@ -146,7 +146,7 @@ def term_counts(value: object, field: str, above: float | None = None) -> dict[s
         else:
             try:
                 m = math.nan if isinstance(count, str | bytes) else float(count)  # type: ignore[arg-type]
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 m = math.nan
             if not 0 <= m <= TERM_COUNT_MAX:
                 raise ValueError(f"the count of {term!r} must be a number from 0 to 1e9, not {count!r}")

@@ -13,7 +13,6 @@ from streamnb.event_models.multinomial import TokenOdds, against_rest
 from streamnb.explanation import Explanation, calibrated_parts, difference, ordered, product_part
 from streamnb.field_totals import FieldTotals
 from streamnb.head import Opinion, centred_and_clipped
-from streamnb.occurrences import Occurrences
 from streamnb.reading import Features, Reading, read
 from streamnb.smoothing import FallbackPrior
 from streamnb.state import State
@@ -109,10 +108,10 @@ class Scorer(State):
         counts = self.counts[view.name]
         tally = self.tallies.get(view.name)
         if isinstance(event_model, Bernoulli):
-            if isinstance(tally, Occurrences):
-                return event_model.parts(features, counts, tally, active)
             assert tally is not None
-            return event_model.flag_parts(features, counts, tally, active)
+            if isinstance(tally, FieldTotals):
+                return event_model.flag_parts(features, counts, tally, active)
+            return event_model.parts(features, counts, tally, active)
         if isinstance(event_model, Categorical):
             assert isinstance(tally, FieldTotals)
             return event_model.parts(features, counts, tally, active)

@@ -29,7 +29,7 @@ from streamnb.moments import Moments
 from streamnb.occurrences import Occurrences
 from streamnb.sections import HINT, FrozenState, Section, Sections, floats
 from streamnb.smoothing import FallbackPrior, FixedPrior, Laplace, LearnedPrior, Prior
-from streamnb.tokens import Terms, Tokenizer
+from streamnb.tokens import Tokenizer
 from streamnb.view import EVERY_FIELD, TEXT_ONLY, View, reads_text
 
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
@@ -106,7 +106,7 @@ class State:
             v.name: v.own.statistic() for v in self.views if v.keeps == "block"
         }
         self.tallies: dict[str, Occurrences | FieldTotals] = {
-            v.name: tally for v in self.views if (tally := _tally_of(v)) is not None
+            v.name: tally for v in self.views if (tally := _tally_of(v, compiled=self.compiled)) is not None
         }
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
@@ -268,7 +268,7 @@ class State:
             block.restore(sections, n_classes, f"block{i}")
         self.recount()
         for tally in self.tallies.values():
-            if isinstance(tally, Occurrences) and not tally.is_possible():
+            if not isinstance(tally, FieldTotals) and not tally.is_possible():
                 raise SnapshotError("A word stands in more messages of a class than there were.", HINT)
 
     def digest(self) -> dict[str, str]:
@@ -364,11 +364,11 @@ def _draws(view: View) -> bool:
     return isinstance(view.event_model, Multinomial) and not view.event_model.complement
 
 
-def _tally_of(view: View) -> Occurrences | FieldTotals | None:
+def _tally_of(view: View, *, compiled: bool) -> Occurrences | FieldTotals | None:
     if view.keeps != "counts" or isinstance(view.event_model, Multinomial):
         return None
     if isinstance(view.event_model, Bernoulli) and not isinstance(view.reader, Flags):
-        return Occurrences()
+        return _kernel.Occurrences() if compiled else Occurrences()
     return FieldTotals()
 
 
@@ -377,5 +377,5 @@ def _has_twin(view: View) -> bool:
     if view.keeps == "moments":
         plain = Gaussian(view.gaussian.pseudo_observations)
         return view.gaussian == plain and plain.pseudo_observations > 0
-    given = isinstance(view.reader, Terms) and view.reader.above is not None
-    return view.keeps == "counts" and _draws(view) and not given
+    coins = isinstance(view.event_model, Bernoulli) and not isinstance(view.reader, Flags)
+    return view.keeps == "counts" and (_draws(view) or coins)

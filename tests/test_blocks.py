@@ -205,7 +205,8 @@ def test_what_has_no_twin_runs_on_the_plain_driver() -> None:
         View("n", Numbers()),
         View("n", Number("size"), Gaussian(variance="shared")),
         View("n", Number("size"), Gaussian(pseudo_observations=0.0)),
-        View("w", Words(), Bernoulli()),
+        View("w", Words(), Multinomial(complement=True)),
+        View("f", Flags(), Bernoulli()),
     ):
         assert not NaiveBayes([view]).compiled
         with pytest.raises(ValueError, match=f"no compiled twin: .*view `{view.name}`|no compiled twin"):

@@ -25,9 +25,10 @@ from hypothesis import strategies as st
 from streamnb import _kernel
 from streamnb.columns import Batch, Flag, Label, Scores
 from streamnb.counts import CountStore
-from streamnb.event_models import Gaussian, Multinomial
+from streamnb.event_models import Bernoulli, Gaussian, Multinomial
+from streamnb.fields import FieldTotals
 from streamnb.naive_bayes import NaiveBayes
-from streamnb.smoothing import Dirichlet, Laplace, LearnedPrior, NoSmoothing, UniformPrior
+from streamnb.smoothing import Beta, Dirichlet, Laplace, LearnedPrior, NoSmoothing, UniformPrior
 from streamnb.tokens import (
     Category,
     CharacterGrams,
@@ -116,6 +117,7 @@ MESSAGE: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
 ROWS: st.SearchStrategy[list[Row]] = st.lists(st.tuples(MESSAGE, LABEL, WEIGHT), max_size=12)
 
 FIELDS_OF_A_VIEW = st.sampled_from([("text",), ("subject",), ("subject", "text"), ("absent",)])
+TERMS_OF_A_VIEW = [Terms("terms"), Terms("terms", above=0.0), Terms("terms", above=-1.5)]
 READER: st.SearchStrategy[TextReader] = st.one_of(
     st.builds(Words, FIELDS_OF_A_VIEW, st.booleans()),
     st.builds(WordPairs, FIELDS_OF_A_VIEW, st.booleans()),
@@ -140,6 +142,11 @@ EVENT = {
         UNKNOWN,
     ),
 }
+COINS = st.builds(
+    Bernoulli,
+    st.sampled_from([Beta(), Beta(0.0, 0.0), Beta(0.1, 3.0), Beta(0.0, 1.0), Beta(2.0, 0.0)]),
+    UNKNOWN,
+)
 
 
 WHOLE: tuple[Whole, ...] = ("numbers", "urls", "mail")
@@ -158,14 +165,16 @@ TOKENIZER = st.one_of(
 
 def _views(head: Literal["calibrated", "product"]) -> st.SearchStrategy[list[View]]:
     """One to four views that count, in any order with those of a number; the calibrated head has a text."""
-    text = st.builds(partial(View, ""), READER, EVENT[head])
+    event = EVENT[head] if head == "calibrated" else st.one_of(EVENT[head], COINS)
+    text = st.builds(partial(View, ""), READER, event)
     given = st.builds(
         partial(View, ""),
-        st.sampled_from([Category("sender"), Terms("terms")]),
+        st.sampled_from([Category("sender"), *TERMS_OF_A_VIEW]),
         st.one_of(st.none(), EVENT["product"]),
     )
+    coins = st.builds(partial(View, ""), st.sampled_from(TERMS_OF_A_VIEW), COINS)
     number = st.builds(partial(View, "", Number("size")), st.sampled_from([0.1, 1.0, 1e3]).map(Gaussian))
-    others = st.lists(st.one_of(text, given, number), min_size=head == "product", max_size=3)
+    others = st.lists(st.one_of(text, given, coins, number), min_size=head == "product", max_size=3)
     views = st.tuples(st.lists(text, min_size=head == "calibrated", max_size=2), others)
     mixed = views.flatmap(lambda pair: st.permutations([*pair[0], *pair[1]]))
     return mixed.map(lambda views: [View(f"v{i}", v.reader, v.event_model) for i, v in enumerate(views)])
@@ -181,6 +190,7 @@ def _makes(draw: st.DrawFn, head: Literal["calibrated", "product"]) -> Make:
     declared = draw(st.sampled_from([(), ("a",), ("never", "b")]))
     classes_max = draw(st.sampled_from([2, 3, 256]))
     raw = draw(st.booleans())
+    max_tokens = draw(st.sampled_from([None, None, 16, 40]))
     tokenizer = draw(TOKENIZER)
 
     def make(compiled: bool) -> NaiveBayes:
@@ -190,6 +200,7 @@ def _makes(draw: st.DrawFn, head: Literal["calibrated", "product"]) -> Make:
             head=head,
             classes=declared,
             classes_max=classes_max,
+            max_tokens=max_tokens,
             tokenizer=tokenizer,
             raw=raw,
             compiled=compiled,
@@ -236,7 +247,10 @@ def _held(model: NaiveBayes) -> tuple[object, ...]:
         if not name.startswith(("token", "index")) and name != "counts"
     }
     rows = {view: sorted(model.counts[view].rows.items()) for view in model.counts}
-    sizes = {view: len(model.counts[view].rows) for view in model.counts}
+    sizes: dict[str, object] = {view: len(model.counts[view].rows) for view in model.counts}
+    for view, tally in model.tallies.items():
+        if not isinstance(tally, FieldTotals):
+            sizes[f"coins of {view}"] = (tally.messages, tally.histograms)
     return frozen.values, rest, rows, sizes, model.digest(), frozen.digest()
 
 
@@ -259,6 +273,79 @@ def test_twin_is_twin_to_the_bit(
         expected, found = (model.step(batch, score=score, learn=learn) for model in (plain, twin))
         assert _said(found) == _said(expected)
         assert _held(twin) == _held(plain)
+
+
+@heads
+@given(st.data(), ROWS, st.lists(st.integers(0, 11), max_size=6))
+@settings(max_examples=100)
+def test_what_is_unlearned_is_unlearned_alike(
+    head: Literal["calibrated", "product"], data: st.DataObject, rows: list[Row], which: list[int]
+) -> None:
+    """Or refused in the same words; a merge and what comes after are alike too."""
+    make = data.draw(_makes(head))
+    plain, twin = make(False), make(True)
+    for model in (plain, twin):
+        model.step(_batch(rows))
+    for i in which:
+        x, label, weight = rows[i % len(rows)] if rows else ({}, "a", 1.0)
+        said = []
+        for model in (plain, twin):
+            try:
+                model.unlearn_one(x, label or "a", weight)
+                said.append("")
+            except ValueError as error:
+                said.append(str(error))
+        assert said[0] == said[1]
+    assert _held(twin) == _held(plain)
+    for model in (plain, twin):
+        for tally in model.tallies.values():
+            if not isinstance(tally, FieldTotals):
+                other_tally = copy.deepcopy(tally)
+                assert (other_tally.messages, other_tally.histograms) == (tally.messages, tally.histograms)
+        other = make(model is twin)
+        other.step(_batch(rows[:3]))
+        model.merge(other)
+        model.step(_batch(rows[:5]))
+    assert _said(twin.step(_batch(rows))) == _said(plain.step(_batch(rows)))
+    assert _held(twin) == _held(plain)
+
+
+@heads
+@given(st.data(), ROWS)
+@settings(max_examples=100)
+def test_one_message_is_a_batch_of_one(
+    head: Literal["calibrated", "product"], data: st.DataObject, rows: list[Row]
+) -> None:
+    """In either twin, scored and learned: the same posterior and the same state, to the bit."""
+    make = data.draw(_makes(head))
+    for compiled in (False, True):
+        model, columns = make(compiled), make(compiled)
+        for x, label, weight in rows:
+            scores = columns.score_one(x)
+            assert list(model.predict_proba_one(x).values()) == scores.posterior[0].tolist()
+            model.learn_one(x, label, weight)
+            columns.step(Batch({key: [value] for key, value in x.items()}, [label], [weight]), score=False)
+        assert _held(model) == _held(columns)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize(
+    "value",
+    [math.nan, math.inf, -1.0, 1e10, 2**53 + 1, 10**400, "1", None, 1j],
+    ids=lambda value: str(value)[:9],
+)
+def test_counts_that_are_none_are_refused_alike(value: object, compiled: bool) -> None:
+    """Alone or in a batch, behind one that is; and nothing is learned of the message."""
+    model = NaiveBayes([View("t", Terms("terms"))], compiled=compiled)
+    model.learn_one({"terms": {"a": 1}}, "x")
+    before = _held(model)
+    x: dict[str, object] = {"terms": {"b": 1, "a": value}}
+    with pytest.raises(ValueError, match="must be a number from 0 to 1e9"):
+        model.learn_one(x, "y")
+    with pytest.raises(ValueError, match="must be a number from 0 to 1e9"):
+        model.step(_batch([(x, "y", 1.0)]))
+    assert _held(model) == before
+    assert model.predict_one({"terms": {"a": 1}}) == "x"
 
 
 @heads

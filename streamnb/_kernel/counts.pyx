@@ -104,6 +104,12 @@ cdef class Rows:
         for _, counts in self.items():
             yield counts
 
+    def matrix(self):
+        """The counts of all the view's tokens, in an array of its own: float64, shape (tokens, C)."""
+        with self.store.lock:
+            shown = self.store._shown()
+            return shown["counts"][shown["token_bounds"][1:] & np.uint64(255) == self.view]
+
     cdef int64_t _find(self, str token) except -2:
         cdef bytes data = token.encode() + _SLACK
         cdef const uint8_t* start = data

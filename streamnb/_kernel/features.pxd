@@ -5,8 +5,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy  # where there is no slack
 
+from streamnb._kernel.coins cimport Coins
 from streamnb._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
-from streamnb._kernel.tokens cimport Scratch, Text, Token, Tokens, grow, read_tokens, room
+from streamnb._kernel.tokens cimport SLACK, Scratch, Text, Token, Tokens, grow, read_tokens, room
 
 cdef enum:
     WORDS, PAIRS, CHARACTERS, EDGES, GIVEN, NUMBER  # GIVEN: tokens that arrive with their counts
@@ -39,6 +40,9 @@ cdef struct View:
     double unit  # what a token counts that stands in a message once
     double units  # a little more than 1 / unit
     double* logs  # log(count + alpha), 0 where it was not asked for yet; see evidence.pxd
+    bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
+    double without  # so many without
+    Coins* coins  # of each class, while a batch runs
 
 
 cdef struct Feature:
@@ -62,9 +66,30 @@ cdef struct Features:
 
 
 cdef struct Given:  # tokens that arrived with their counts, end to end
-    const uint8_t* bytes
-    const uint64_t* ends
-    const double* counts
+    uint8_t* bytes
+    uint64_t size
+    uint64_t bytes_capacity
+    uint64_t* ends
+    uint64_t ends_capacity
+    double* counts
+    uint64_t counts_capacity
+    uint64_t n
+
+
+cdef inline int give(Given* given, const void* token, uint64_t size, double count) noexcept nogil:
+    """One token more; -1 if there is no memory."""
+    if (
+        grow(<void**>&given.bytes, &given.bytes_capacity, given.size + size + SLACK, 1) != 0
+        or grow(<void**>&given.ends, &given.ends_capacity, given.n + 1, sizeof(uint64_t)) != 0
+        or grow(<void**>&given.counts, &given.counts_capacity, given.n + 1, sizeof(double)) != 0
+    ):
+        return -1
+    memcpy(given.bytes + given.size, token, size)
+    given.size += size
+    given.ends[given.n] = given.size
+    given.counts[given.n] = count
+    given.n += 1
+    return 0
 
 
 cdef inline int read_view(

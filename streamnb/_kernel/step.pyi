@@ -1,6 +1,16 @@
-from streamnb.columns import Batch, Scores
+from collections.abc import Mapping, Sequence
+
+from streamnb.columns import Batch, Label, Scores
 from streamnb.state import State
 
 class Driver:
     def __init__(self, model: State) -> None: ...
     def step(self, model: State, batch: Batch, score: bool, learn: bool) -> Scores: ...
+    def one(
+        self,
+        model: State,
+        fields: Mapping[str, Sequence[object]],
+        label: Label | None,
+        weight: float,
+        score: bool,
+    ) -> dict[Label, float]: ...

@@ -13,34 +13,38 @@ import numpy as np
 cimport cython
 
 from streamnb import head as plain_head
-from streamnb.columns import Batch, Scores, checked_labels
+from streamnb.columns import WEIGHT_MAX, Batch, Scores, checked_labels
+from streamnb.event_models import Bernoulli
 from streamnb.event_models import gaussian as plain_gaussian
 from streamnb.event_models import multinomial as plain_multinomial
-from streamnb.reading import category_counts, number, term_counts, text_of
+from streamnb.reading import NUMBER_MAX, TERM_COUNT_MAX, category_counts, number, term_counts, text_of
 from streamnb.smoothing import Dirichlet, Laplace, UniformPrior
 from streamnb.stop_words import stop_words_of
 from streamnb.tokens import Category, CharacterGrams, Edges, Number, Terms, WordPairs, Words, parts_of
 
-from libc.math cimport INFINITY, isnan, log, sqrt
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from libc.math cimport INFINITY, fabs, isnan, log, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from streamnb._kernel cimport evidence
+from streamnb._kernel cimport coins, evidence
 from streamnb._kernel.counts cimport CountStore
 from streamnb._kernel.drops cimport Drops, drop, load_drops
 from streamnb._kernel.evidence cimport LOGS, SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants, Moments
 from streamnb._kernel.features cimport (
     BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, NUMBER, PAIRS, STAMP, WORDS,
-    Feature, Features, Given, Part, View, read_view, take_given, weigh
+    Feature, Features, Given, Part, View, give, read_view, take_given, weigh
 )
 from streamnb._kernel.head cimport (
     Head, HeadConstants, Normal, add_to, centre_and_clip, form_opinion, learn, log_odds, log_odds_of,
     never_labelled, normal_evidence, soften
 )
+from streamnb._kernel.occurrences cimport Occurrences
 from streamnb._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
 from streamnb._kernel.tokens cimport (
-    SLACK, PyUnicode_GET_LENGTH, PyUnicode_KIND, Scratch, Text, Tokens, alphabet, point_at, read_tokens
+    PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, PyUnicode_KIND, Scratch, Text, Tokens, alphabet, grow,
+    point_at, read_tokens
 )
 from streamnb._kernel.whole cimport MAIL, NUMBERS, URLS
 
@@ -53,6 +57,7 @@ cdef enum:
     AHEAD = 64  # features whose rows are fetched together
 
 cdef uint64_t LAST_STAMP = 0xFFFFFFFE00000000
+cdef double EXACT = 9007199254740992.0  # from here on not every integer is a float
 
 _READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Edges: EDGES, Number: NUMBER}
 _WHOLE = {"numbers": NUMBERS, "urls": URLS, "mail": MAIL}
@@ -81,12 +86,16 @@ cdef struct Out:  # one row of `Scores`
     int64_t* numbers  # n_classes, known, unknown, learned, flags
 
 
-cdef struct Inbox:  # what the views look at in a batch, message by message
+cdef struct Inbox:  # what the views look at in a batch, message by message; kept for the next batch
     Text* texts
+    uint64_t texts_capacity
     Given given
-    const uint64_t* given_ends  # by message and field
-    const double* numbers  # by message and field
-    const double* lengths
+    uint64_t* given_ends  # by message and field
+    uint64_t given_ends_capacity
+    double* numbers  # by message and field
+    uint64_t numbers_capacity
+    double* lengths
+    uint64_t lengths_capacity
 
 
 @cython.final
@@ -106,7 +115,8 @@ cdef class Driver:
     cdef double prior_smoothing
     cdef uint64_t max_tokens
     cdef CountStore store  # while a batch runs
-    cdef list groups, given_fields, number_fields
+    cdef list groups, given_fields, number_fields, coins
+    cdef Inbox inbox
     cdef Scratch scratch
     cdef Drops drops
     cdef bint has_drops
@@ -122,6 +132,9 @@ cdef class Driver:
     cdef double* joint
     cdef double* base
     cdef double* d
+    cdef double* row  # of scores of one message: posterior, odds and u
+    cdef double* present
+    cdef double* certain
     cdef uint64_t capacity, n_active, n_classes
     cdef int64_t learned
 
@@ -134,7 +147,7 @@ cdef class Driver:
         self.features.seen = <uint64_t*>calloc(1024, sizeof(uint64_t))
         if not (self.views and self.features.ends and self.features.seen):
             raise MemoryError("no memory for a driver")
-        self.groups, self.given_fields, self.number_fields = [], [], []
+        self.groups, self.given_fields, self.number_fields, self.coins = [], [], [], []
         counted = list(model.counts)
         self.first_tokens = -1
         for i, view in enumerate(model.views):
@@ -174,12 +187,12 @@ cdef class Driver:
             self.number_fields.append(reader.field)
             return
         into.store = counted.index(view.name)
-        into.weight = _WEIGHTS[event.weight]
+        into.weight = _WEIGHTS[view.weight]
         into.skips_unknown = event.unknown == "skip"
         if into.reader == GIVEN:
             into.group = len(self.given_fields)
-            read = category_counts if isinstance(reader, Category) else term_counts
-            self.given_fields.append((reader.field, read))
+            is_terms = isinstance(reader, Terms)
+            self.given_fields.append((reader.field, is_terms, reader.above if is_terms else None))
         else:
             self._describe_parts(into, parts_of(reader))
         if into.reader in (CHARACTERS, EDGES):
@@ -187,17 +200,24 @@ cdef class Driver:
         if into.reader == CHARACTERS:
             into.characters_max = reader.characters_max
         into.smoothing = SMOOTH_NONE
-        if isinstance(event.smoothing, Laplace):
+        if isinstance(event, Bernoulli):
+            self.coins.append((into - self.views, view.name))
+            into.is_coins, into.pseudo, into.without = True, event.smoothing.a, event.smoothing.b
+            self._keep_logs(into)
+        elif isinstance(event.smoothing, Laplace):
             into.smoothing = SMOOTH_LAPLACE
             into.pseudo = event.smoothing.alpha
-            into.unit = 177.0 / 256.0 if into.weight == BY_LOG else 1.0
-            into.units = (1.0 / into.unit) * (1.0 + 1e-15)
-            into.logs = <double*>calloc(LOGS, sizeof(double))
-            if into.logs == NULL:
-                raise MemoryError("no memory for a driver")
+            self._keep_logs(into)
         elif isinstance(event.smoothing, Dirichlet):
             into.smoothing = SMOOTH_DIRICHLET
             into.pseudo = event.smoothing.mu
+
+    cdef _keep_logs(self, View* into):
+        into.unit = 177.0 / 256.0 if into.weight == BY_LOG else 1.0
+        into.units = (1.0 / into.unit) * (1.0 + 1e-15)
+        into.logs = <double*>calloc(LOGS, sizeof(double))
+        if into.logs == NULL:
+            raise MemoryError("no memory for a driver")
 
     cdef _describe_parts(self, View* into, list parts):
         cdef Part* part
@@ -241,6 +261,7 @@ cdef class Driver:
         free(self.scratch.signs)
         free(self.drops.bytes)
         free(self.drops.slots)
+        _empty(&self.inbox)
         free(self.block)
         free(self.active)
 
@@ -265,7 +286,6 @@ cdef class Driver:
         cdef list alive = []  # what C points into while the GIL is let go
         cdef Inbox inbox
         classes, indices, weights = self._classes(model, batch, learn)
-        self._read(batch.fields, n, &inbox, alive)
         width = len(classes)
         cdef bint wide = width > 0
         posterior, odds, u = np.zeros((n, width)), np.full((n, width), np.nan), np.full((n, width), np.nan)
@@ -279,12 +299,10 @@ cdef class Driver:
         cdef double[:, ::1] raw_view = raw if raw is not None else np.empty((0, 0))
         cdef int64_t[:, ::1] numbers_view = numbers
         cdef bint has_raw = raw is not None
-        self.store = model.counts
+        self._begin(model, batch.fields, n, width, &inbox, alive)
         cdef Table* table = &self.store.table
         cdef Out out
         cdef int failed = 0
-        self._load(model, width)
-        self.features.seed = table.seed
         with nogil:
             for i in range(n):
                 out.numbers = &numbers_view[i, 0]
@@ -295,63 +313,144 @@ cdef class Driver:
                 failed = self._message(table, &inbox, i, y[i], g[i], score, &out)
                 if failed:
                     break
-        self.store.tidy()
-        self.store = None
-        self._store(model, classes[: self.n_classes])
+        self._done(model, classes, &inbox)
         if failed:
             raise MemoryError(f"no memory to learn message {i} of the batch; those before it are learned")
         n_classes, known, unknown, learned, flags = numbers.T.copy()
         return Scores(tuple(classes), n_classes, posterior, odds, u, raw, known, unknown, learned, flags)
 
-    cdef _read(self, fields, uint64_t n, Inbox* inbox, list alive):
-        """What the views look at, checked; the twin of `reading.read` up to the tokens."""
+    def one(self, model, fields, label, weight, bint score):
+        """A batch of one in columns of one: what `step` does, without an array being made.
+
+        Parameters
+        ----------
+        model : State
+        fields : mapping of str to list
+        label : Label or None
+            ``None`` is not learned.
+        weight : float
+        score : bool
+
+        Returns
+        -------
+        dict of Label to float
+            The posterior by class; empty of a message that is not scored.
+
+        Raises
+        ------
+        ValueError
+            A field, the label or the weight cannot be used; nothing was learned.
+        MemoryError
+            There is no memory for the message.
+        """
+        cdef uint64_t c, width
+        cdef int64_t y = -1
+        cdef double g = 1.0
+        cdef int64_t[5] numbers
+        cdef list alive = []
+        cdef Inbox inbox
+        cdef Out out
+        cdef int failed
+        classes = model.classes
+        if label is not None or weight != 1.0:
+            found = model.index.get(label) if classes and type(label) is type(classes[0]) else None
+            if found is None or type(weight) is not float or not 0.0 < weight <= WEIGHT_MAX:
+                classes, indices, weights = self._classes(model, Batch(fields, [label], [weight]), True)
+                y, g = indices[0], weights[0]
+            else:
+                y, g = found, weight
+        width = len(classes)
+        self._begin(model, fields, 1, width, &inbox, alive)
+        cdef Table* table = &self.store.table
+        out.posterior, out.odds, out.u = self.row, self.row + self.capacity, self.row + 2 * self.capacity
+        out.raw, out.numbers = NULL, numbers
+        with nogil:
+            failed = self._message(table, &inbox, 0, y, g, score, &out)
+        self._done(model, classes if y >= 0 else None, &inbox)
+        if failed:
+            raise MemoryError("no memory to learn a message")
+        return {label: out.posterior[c] for c, label in enumerate(classes)} if score else {}
+
+    cdef _done(self, model, classes, Inbox* inbox):
+        """After a batch: `classes` are those it may have brought, `None` if nothing was learned."""
+        self.store.tidy()
+        self.store = None
+        self._keep(inbox)
+        if classes is not None:
+            self._store(model, classes[: self.n_classes])
+
+    cdef _keep(self, Inbox* inbox):
+        """Keep what was read into for the next batch; one that read meanwhile has left another."""
+        _empty(&self.inbox)
+        self.inbox = inbox[0]
+
+    cdef _begin(self, model, fields, uint64_t n, uint64_t width, Inbox* inbox, list alive):
+        """What the views look at, checked (the twin of `reading.read` up to the tokens), and then the state.
+
+        The inbox is taken out while it is read into: values may run code of their own, which may use the model.
+        """
+        inbox[0] = self.inbox
+        memset(&self.inbox, 0, sizeof(Inbox))
+        try:
+            if (
+                grow(<void**>&inbox.texts, &inbox.texts_capacity, n * self.n_groups + 1, sizeof(Text)) != 0
+                or grow(<void**>&inbox.lengths, &inbox.lengths_capacity, n + 1, sizeof(double)) != 0
+                or grow(<void**>&inbox.numbers, &inbox.numbers_capacity, n * self.n_numbers + 1, sizeof(double)) != 0
+                or grow(
+                    <void**>&inbox.given_ends, &inbox.given_ends_capacity, n * self.n_given + 1, sizeof(uint64_t)
+                ) != 0
+            ):
+                raise MemoryError("no memory for a batch")
+            self._read_texts(fields, n, inbox, alive)
+            self._read_numbers(fields, n, inbox)
+            self._read_given(fields, n, inbox)
+            self._load(model, width)
+        except BaseException:
+            self._keep(inbox)
+            raise
+        self.store = model.counts
+        self.features.seed = self.store.table.seed
+
+    cdef _read_texts(self, fields, uint64_t n, Inbox* inbox, list alive):
         cdef uint64_t i, group
-        texts_array = np.zeros(max(1, n * self.n_groups * sizeof(Text)), np.uint8)
-        lengths_array = np.zeros(max(1, n))
-        numbers_array = np.zeros(max(1, n * self.n_numbers))
-        cdef uint8_t[::1] texts = texts_array
-        cdef double[::1] lengths = lengths_array
-        cdef double[::1] numbers = numbers_array
         cdef bint single = self.n_groups == 1 and len(self.groups[0]) == 1
-        inbox.texts = <Text*>&texts[0]
         column = fields.get(self.groups[0][0]) if single else None
         single = isinstance(column, list) and len(column) >= n
         for i in range(n):
             if single and type((<list>column)[i]) is str and PyUnicode_KIND((<list>column)[i]) == 1:  # no surrogates
                 alive.append(point_at(inbox.texts + i, (<list>column)[i]))
-                lengths[i] = log(1.0 + <double>inbox.texts[i].size)
+                inbox.lengths[i] = log(1.0 + <double>inbox.texts[i].size)
                 continue
             characters = {}
             for group in range(self.n_groups):
                 whole = text_of(self.groups[group], fields, i, characters)
                 alive.append(point_at(inbox.texts + i * self.n_groups + group, whole))
-            lengths[i] = log(1.0 + <double>sum(characters.values()))
+            inbox.lengths[i] = log(1.0 + <double>sum(characters.values()))
+
+    cdef _read_numbers(self, fields, uint64_t n, Inbox* inbox):
+        cdef uint64_t i, group
         for i in range(n if self.n_numbers else 0):
             for group in range(self.n_numbers):
                 field = self.number_fields[group]
-                numbers[i * self.n_numbers + group] = number(_value(fields, field, i), field)
-        inbox.lengths, inbox.numbers = &lengths[0], &numbers[0]
-        alive += [texts_array, lengths_array, numbers_array]
-        self._read_given(fields, n, inbox, alive)
+                inbox.numbers[i * self.n_numbers + group] = number(_value(fields, field, i), field)
 
-    cdef _read_given(self, fields, uint64_t n, Inbox* inbox, list alive):
+    cdef _read_given(self, fields, uint64_t n, Inbox* inbox):
         """Categories and terms, as tokens with counts, end to end."""
-        tokens, counts, ends = [], [], []
+        cdef uint64_t i, at = 0
+        cdef Given* given = &inbox.given
+        cdef bytes text
+        given.n = given.size = 0
         for i in range(n if self.n_given else 0):
-            for field, read in self.given_fields:
-                for token, count in read(_value(fields, field, i), field).items():
-                    tokens.append(token.encode())
-                    counts.append(count)
-                ends.append(len(tokens))
-        blob = np.frombuffer(b"".join(tokens) + bytes(SLACK), np.uint8)
-        token_ends = np.cumsum([len(token) for token in tokens] + [0], dtype=np.uint64)
-        cdef const uint8_t[::1] blob_view = blob
-        cdef const uint64_t[::1] token_ends_view = token_ends
-        cdef const double[::1] counts_view = np.array(counts + [0.0], np.float64)
-        cdef const uint64_t[::1] ends_view = np.array(ends + [0], np.uint64)
-        inbox.given.bytes, inbox.given.ends = &blob_view[0], &token_ends_view[0]
-        inbox.given.counts, inbox.given_ends = &counts_view[0], &ends_view[0]
-        alive += [blob, token_ends, counts_view.base, ends_view.base]
+            for field, is_terms, above in self.given_fields:
+                value = _value(fields, field, i)
+                if not is_terms or type(value) is not dict or not _take_terms(given, <dict>value, above):
+                    counts = term_counts(value, field, above) if is_terms else category_counts(value, field)
+                    for token, count in counts.items():
+                        text = (<str>token).encode()
+                        if give(given, <const char*>text, len(text), count) != 0:
+                            raise MemoryError("no memory for a batch")
+                inbox.given_ends[at] = given.n
+                at += 1
 
     cdef tuple _classes(self, model, batch, bint learn):
         """All classes at the end of the batch, each label's index (-1 none, -2 one class too many), weights."""
@@ -393,7 +492,7 @@ cdef class Driver:
             free(self.block)
             free(self.active)
             self.capacity = width
-            self.block = <double*>malloc((2 * F + (16 + F + 3 * self.n_numbers) * width + 1) * sizeof(double))
+            self.block = <double*>malloc((2 * F + (21 + F + 3 * self.n_numbers) * width + 1) * sizeof(double))
             self.active = <int64_t*>malloc((width + 1) * sizeof(int64_t))
             if self.block == NULL or self.active == NULL:
                 raise MemoryError("no memory for the classes of a batch")
@@ -407,7 +506,8 @@ cdef class Driver:
         self.head.u, self.head.softmax, self.head.posterior = at + 2 * width, at + 3 * width, at + 4 * width
         self.head.r, self.joint, self.base, self.d = at + 5 * width, at + 6 * width, at + 7 * width, at + 8 * width
         self.class_counts = at + 9 * width
-        at += 10 * width
+        self.row, self.present, self.certain = at + 10 * width, at + 13 * width, at + 14 * width
+        at += 15 * width
         _place(&self.head.length, at, width)
         _place(&self.head.unknown_share, at + 3 * width, width)
         at += 6 * width
@@ -417,6 +517,9 @@ cdef class Driver:
         self.n_classes, self.learned = len(model.classes), model.learned
         for c in range(self.n_classes):
             self.class_counts[c] = model.class_counts[c]
+        for i, name in self.coins:
+            (<Occurrences>model.tallies[name]).reserve(width)
+            self.views[i].coins = (<Occurrences>model.tallies[name]).coins
         for i, moments in enumerate(model.moments.values()):
             _fill(self.moments[i].n, moments.n)
             _fill(self.moments[i].mean, moments.mean)
@@ -582,6 +685,10 @@ cdef class Driver:
             evidence.log_density(
                 self.moments + view.group, self.n_classes, view.pseudo, x, self.active, self.n_active, &EVIDENCE, z
             )
+        elif view.is_coins:
+            evidence.log_coins(
+                table, &self.features, view, v, self.active, self.n_active, self.base, self.present, self.certain, z
+            )
         else:
             evidence.log_likelihood(table, &self.features, view, v, self.active, self.n_active, self.base, z)
 
@@ -657,13 +764,19 @@ cdef class Driver:
         self, Table* table, const Inbox* inbox, uint64_t i, uint64_t y, double weight, double unknown_share, bint weighed
     ) noexcept nogil:
         """The twin of `NaiveBayes._learn`; there is memory for all of it before anything is changed."""
-        cdef uint64_t v, j
+        cdef uint64_t v, j, n_words
         cdef double n, total, x
+        cdef double* count
         cdef Feature* feature
+        cdef coins.Coins* coin
         if y == self.n_classes:
             if self._widen() != 0:
                 return -1
             self._add_class(y)
+        for v in range(self.n_views):
+            n_words = self.features.ends[v + 1] - self.features.ends[v]
+            if self.views[v].is_coins and coins.reserve(self.views[v].coins + y, n_words) != 0:
+                return -1
         if self.max_tokens and table.rows + self.new_rows > self.max_tokens and self._make_room(table) != 0:
             return -1
         if not has_room(table, self.new_rows, self.new_bytes) and self._grow() != 0:
@@ -692,16 +805,22 @@ cdef class Driver:
                     feature.row = insert(
                         table, self.scratch.bytes + feature.start, feature.size, self.views[v].store, feature.hash
                     )
-                table.counts[<uint64_t>feature.row * table.n_classes + y] += n
+                count = table.counts + <uint64_t>feature.row * table.n_classes + y
+                if self.views[v].is_coins:
+                    coins.move(self.views[v].coins + y, count[0], count[0] + n)
+                count[0] += n
                 total += n
             table.totals[self.views[v].store * table.n_classes + y] += total
+            if self.views[v].is_coins:
+                coin = self.views[v].coins + y
+                coins.heard(coin, coin.messages + weight)
         self.class_counts[y] += weight
         self.learned += 1
         return 0
 
     cdef int _make_room(self, Table* table) noexcept nogil:
         """The twin of `CountStore.make_room`; the rows that stay are looked up again."""
-        cdef uint64_t excess, n
+        cdef uint64_t excess, n, v
         cdef int failed = 0
         while table.rows and table.rows + self.new_rows > self.max_tokens and not failed:
             excess = table.rows + self.new_rows - self.max_tokens
@@ -712,6 +831,9 @@ cdef class Driver:
                 except MemoryError:
                     failed = -1
             self._look_up(table)
+        for v in range(self.n_views):
+            if self.views[v].is_coins:
+                coins.recount_left(self.views[v].coins, table, self.views[v].store, self.class_counts)
         return failed
 
     cdef int _grow(self) noexcept nogil:
@@ -739,6 +861,45 @@ cdef class Driver:
         for i in range(self.n_numbers):
             self.moments[i].n[c] = self.moments[i].mean[c] = self.moments[i].squares[c] = 0.0
         self.n_classes += 1
+
+
+cdef bint _take_terms(Given* given, dict terms, above) except -1:
+    """`term_counts` of ASCII names and plain numbers; of anything else False, and nothing is taken."""
+    cdef uint64_t n = given.n, size = given.size
+    cdef bint is_flag = above is not None
+    cdef double least = above if is_flag else 0.0, most = NUMBER_MAX if is_flag else TERM_COUNT_MAX, x
+    cdef int overflow = 0
+    for name, count in terms.items():
+        if type(name) is not str or not PyUnicode_IS_ASCII(name):
+            break
+        if type(count) is float:
+            x = <double>count
+        elif type(count) is int or type(count) is bool:
+            x = <double>PyLong_AsLongLongAndOverflow(count, &overflow)
+            if overflow or fabs(x) >= EXACT:
+                break
+        else:
+            break
+        if not (-most if is_flag else 0.0) <= x <= most:
+            break
+        if is_flag:
+            x = 1.0 if x > least else 0.0
+        if x != 0 and give(given, PyUnicode_DATA(name), PyUnicode_GET_LENGTH(name), x) != 0:
+            raise MemoryError("no memory for a batch")
+    else:
+        return True
+    given.n, given.size = n, size
+    return False
+
+
+cdef void _empty(Inbox* inbox) noexcept:
+    free(inbox.texts)
+    free(inbox.given.bytes)
+    free(inbox.given.ends)
+    free(inbox.given.counts)
+    free(inbox.given_ends)
+    free(inbox.numbers)
+    free(inbox.lengths)
 
 
 def _value(fields, str field, uint64_t i):

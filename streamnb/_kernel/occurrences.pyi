@@ -1,0 +1,3 @@
+from streamnb.occurrences import Occurrences as Plain
+
+class Occurrences(Plain): ...
