@@ -26,7 +26,7 @@ from streamnb import _kernel
 from streamnb.columns import Batch, Flag, Label, Scores
 from streamnb.counts import CountStore
 from streamnb.event_models import Bernoulli, Gaussian, Multinomial
-from streamnb.fields import FieldTotals
+from streamnb.field_totals import FieldTotals
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.smoothing import Beta, Dirichlet, Laplace, LearnedPrior, NoSmoothing, UniformPrior
 from streamnb.tokens import (
