@@ -284,6 +284,17 @@ def test_a_store_without_classes_goes_round(twin: Twin) -> None:
     assert _contents(restored) == _contents(twin(VIEWS))
 
 
+def test_what_heavy_weights_leave_behind_is_restored(twin: Twin) -> None:
+    """Taken away again, 1e9 leaves its rounding in a total of 0.1; what was frozen is still a store."""
+    store = _store(twin, [("words", {"free": 0.1}, 1)])
+    store["words"].add({"free": 1e9}, 1)
+    store["words"].remove({"free": 1e9}, 1)
+    store["words"].add({"cash": 0.1}, 1)
+    restored = twin(VIEWS)
+    restored.restore(store.freeze(), 3)
+    assert _hex(restored) == _hex(store)
+
+
 Damage = Callable[[dict[str, Section]], object]
 
 

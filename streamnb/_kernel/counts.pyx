@@ -527,7 +527,7 @@ cdef class CountStore:
             raise MemoryError("no memory for the classes of a snapshot")
         if totals.size:
             memcpy(table.totals, &totals_view[0], totals.nbytes)
-        return np.allclose(sums[: totals.size].reshape(totals.shape), totals, rtol=1e-9, atol=1e-9)
+        return np.allclose(sums[: totals.size].reshape(totals.shape), totals, rtol=1e-9, atol=plain.TOTALS_ATOL)
 
     cdef bint _take_index(self, sections) except -1:
         """Take over the index that was frozen with the rows; without one, or of another hash, it is built."""
