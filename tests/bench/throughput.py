@@ -206,7 +206,7 @@ def targets_table(found: Runs) -> str:
 def main() -> int:
     """Run, print, return the exit code."""
     parser = argparse.ArgumentParser(description="Messages per second of the engine, beside what bounds it.")
-    parser.add_argument("--messages", type=int, default=20_000, help="records of a run (%(default)s)")
+    parser.add_argument("--messages", type=int, default=100_000, help="records of a run (%(default)s)")
     parser.add_argument("--runs", type=int, default=3, help="the median counts (%(default)s)")
     parser.add_argument("--kafka", metavar="ADDRESS", help="a running broker; by default one is started")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the streams (%(default)s)")
