@@ -9,18 +9,16 @@ import msgspec
 from streamnb import __version__, _kernel, snapshots
 from streamnb.blocks import Categories, Flags, Numbers
 from streamnb.clock import SystemClock
-from streamnb.config import (
+from streamnb.config import Settings, client, decode
+from streamnb.dead_letters import DeadLetters
+from streamnb.endpoints import (
     ConfluentInput,
     ConfluentOutput,
     InputSettings,
     LinesInput,
     LinesOutput,
     OutputSettings,
-    Settings,
-    client,
-    decode,
 )
-from streamnb.dead_letters import DeadLetters
 from streamnb.engine import Engine
 from streamnb.errors import SettingsError, SnapshotError
 from streamnb.message import Decoder

@@ -6,15 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from streamnb import assembly
-from streamnb.config import (
-    ConfluentInput,
-    ConfluentOutput,
-    LinesInput,
-    Settings,
-    TopicOutput,
-    TopicsInput,
-    client,
-)
+from streamnb.config import Settings, client
+from streamnb.endpoints import ConfluentInput, ConfluentOutput, LinesInput, TopicOutput, TopicsInput
 from streamnb.errors import TransportError
 from streamnb.recovery import check_statistics, starting_point
 from streamnb.snapshots import SnapshotDirectory

@@ -19,6 +19,17 @@ import msgspec
 
 from streamnb import files
 from streamnb.dead_letters import DeadLetterLimits
+from streamnb.endpoints import (
+    Client,
+    ConfluentInput,
+    ConfluentOutput,
+    InputSettings,
+    KafkaInput,
+    KafkaOutput,
+    OutputSettings,
+    TopicOutput,
+    TopicsInput,
+)
 from streamnb.engine import EngineSettings
 from streamnb.errors import DataError, SettingsError, StorageError
 from streamnb.message import MessageFields
@@ -31,9 +42,6 @@ from streamnb.tokens import Tokenizer, Words
 from streamnb.view import View
 
 FILE_BYTES_MAX = 1 << 20
-
-Client = dict[str, object]
-"""Settings of a Kafka client, under the client's own names."""
 
 _NAMES_OF_SECRETS = ("password", "secret", "passphrase", "key.pem")
 
@@ -68,118 +76,6 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("`classes_max` must be at least 1 and not below the number of `classes`")
         if self.max_tokens < 16:
             raise ValueError("`max_tokens` must be at least 16")
-
-
-class TopicsInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
-    """Topics to read.
-
-    Parameters
-    ----------
-    topics : tuple of str
-    group : str, optional
-        Under which offsets are committed for lag tools; they are never read back.
-    """
-
-    topics: tuple[str, ...]
-    group: str | None = None
-
-
-class KafkaInput(TopicsInput, frozen=True, tag="kafka"):
-    """Topics to read through kafka-python.
-
-    Parameters
-    ----------
-    kafka : dict
-        The client's own settings, over those of the table ``[kafka]``.
-    """
-
-    kafka: Client = {}
-
-
-class ConfluentInput(TopicsInput, frozen=True, tag="confluent"):
-    """Topics to read through librdkafka.
-
-    Parameters
-    ----------
-    confluent : dict
-        The client's own settings, over those of the table ``[confluent]``.
-    """
-
-    confluent: Client = {}
-
-
-class LinesInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
-    """A file of JSON lines; ``-`` is standard input, ``.gz`` is unpacked.
-
-    Parameters
-    ----------
-    path : str
-    line_bytes_max : int
-        A longer line is unreadable.
-    """
-
-    path: str
-    line_bytes_max: int = 64 << 20
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1."""
-        if self.line_bytes_max < 1:
-            raise ValueError("`line_bytes_max` must be at least 1")
-
-
-class TopicOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
-    """A topic to write, each record to the partition number it came from.
-
-    Parameters
-    ----------
-    topic : str
-    in_flight_max : int
-        Records that may wait for the broker's word.
-    delivery_timeout_ms : int
-    """
-
-    topic: str
-    in_flight_max: int = 20_000
-    delivery_timeout_ms: int = 120_000
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1."""
-        if min(self.in_flight_max, self.delivery_timeout_ms) < 1:
-            raise ValueError("`in_flight_max` and `delivery_timeout_ms` must be at least 1")
-
-
-class KafkaOutput(TopicOutput, frozen=True, tag="kafka"):
-    """A topic to write through kafka-python.
-
-    Parameters
-    ----------
-    kafka : dict
-        The client's own settings, over those of the table ``[kafka]``.
-    """
-
-    kafka: Client = {}
-
-
-class ConfluentOutput(TopicOutput, frozen=True, tag="confluent"):
-    """A topic to write through librdkafka.
-
-    Parameters
-    ----------
-    confluent : dict
-        The client's own settings, over those of the table ``[confluent]``.
-    """
-
-    confluent: Client = {}
-
-
-class LinesOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
-    """A file to append JSON lines to; ``-`` is standard output."""
-
-    path: str
-
-
-InputSettings = KafkaInput | ConfluentInput | LinesInput
-OutputSettings = KafkaOutput | ConfluentOutput | LinesOutput
 
 
 class DeadLetterSettings(DeadLetterLimits, frozen=True, forbid_unknown_fields=True):

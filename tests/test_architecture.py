@@ -57,9 +57,12 @@ LAYERS = (
     ("transports.kafka_sink", "transports.confluent_sink"),
     ("transports.memory", "transports.jsonl", "transports.kafka", "transports.confluent"),
     ("history",),
+    ("endpoints",),
     ("config",),
     ("assembly",),
     ("checks", "demo", "produce", "generate"),
+    ("cli.shared",),
+    ("cli.stream", "cli.models", "cli.judging", "cli.snapshots"),
     ("cli",),
     ("__main__",),
 )

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb import assembly
-from streamnb.config import ConfluentOutput, KafkaInput, Settings, client, decode, load, paths
+from streamnb.config import Settings, client, decode, load, paths
+from streamnb.endpoints import ConfluentOutput, KafkaInput
 from streamnb.errors import SettingsError, SnapshotError, StreamnbError
 from streamnb.metrics import Metrics
 from streamnb.naive_bayes import NaiveBayes

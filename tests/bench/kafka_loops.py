@@ -14,7 +14,8 @@ import msgspec
 import orjson
 
 from deploy.kafka.broker import Broker, BrokerError
-from streamnb.config import ConfluentInput, ConfluentOutput, DeadLetterSettings, KafkaInput, KafkaOutput
+from streamnb.config import DeadLetterSettings
+from streamnb.endpoints import ConfluentInput, ConfluentOutput, KafkaInput, KafkaOutput
 from streamnb.protocols import Sink, Source
 from tests.bench.loops import assembled, base_settings, timed
 

@@ -12,8 +12,9 @@ import orjson
 
 from streamnb import assembly
 from streamnb.clock import SystemClock
-from streamnb.config import DeadLetterSettings, LinesInput, LinesOutput, Settings, load
+from streamnb.config import DeadLetterSettings, Settings, load
 from streamnb.dead_letters import DeadLetters
+from streamnb.endpoints import LinesInput, LinesOutput
 from streamnb.engine import Engine
 from streamnb.metrics import Metrics
 from streamnb.record import Partition, RecordBatch

@@ -1,0 +1,52 @@
+"""What the commands share: arguments of the same meaning, progress, readable values."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import orjson
+import typer
+
+if TYPE_CHECKING:
+    from streamnb.history import History
+
+T = TypeVar("T")
+
+ConfigArgument = Annotated[Path, typer.Argument(help="A TOML file; configs/ has examples.")]
+ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="A TOML file; configs/ has examples.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Change a setting; repeatable.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+SnapshotArgument = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="A snapshot file.")]
+LinesArgument = Annotated[str, typer.Argument(help="JSON lines; .gz is unpacked, - is standard input.")]
+
+
+def watched(steps: Iterable[T], what: str) -> Iterator[T]:
+    """A spinner with a count on a terminal, nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield from steps
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(steps, f"{what} (thousands)", console=Console(stderr=True), transient=True)
+
+
+def warn_of_refused(history: History) -> None:
+    """Say on standard error how many lines were no messages, if any."""
+    if history.refused:
+        print(
+            f"streamnb: left out {history.refused} of {history.read} lines. {history.first_refusal}",
+            file=sys.stderr,
+        )
+
+
+def readable(value: object) -> str:
+    """A figure or a text for a person."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

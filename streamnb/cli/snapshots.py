@@ -1,0 +1,42 @@
+"""Commands of snapshots: look into them, check them."""
+
+from __future__ import annotations
+
+import orjson
+
+from streamnb.cli.shared import JsonOption, SnapshotArgument, readable
+
+
+def inspect(snapshot: SnapshotArgument, json: JsonOption = False) -> None:
+    """Show what a snapshot holds; every byte of it is checked on the way."""
+    from streamnb import snapshots
+    from streamnb.offsets import to_rows
+    from streamnb.snapshot import fingerprint
+
+    held = snapshots.read(snapshot)
+    facts: dict[str, object] = {
+        "sequence": held.sequence,
+        "written_ms": held.written_ms,
+        "streamnb": held.streamnb,
+        "learned": held.values.get("learned"),
+        "classes": held.values.get("classes"),
+        "digest": held.digest,
+        "statistics": fingerprint(held.statistics),
+        "reading": fingerprint(held.reading),
+        "source": held.source,
+        "accounts": to_rows(held.accounts),
+        "lineage": held.lineage,
+        "sections": {name: [*array.shape] for name, array in held.sections.items()},
+    }
+    if json:
+        print(orjson.dumps(facts).decode())
+        return
+    for name, value in facts.items():
+        print(f"{name:>12}  {readable(value)}")
+
+
+def verify(snapshot: SnapshotArgument) -> None:
+    """Check every byte, restore the state, and compute its digest again."""
+    from streamnb import assembly
+
+    print(f"{snapshot}: whole; digest {assembly.verify(snapshot)}")
