@@ -8,20 +8,26 @@ published only after everything computed from earlier offsets was acknowledged.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from streamnb.dead_letters import DeadLetters
-from streamnb.errors import StorageError, TransportError
+from streamnb.errors import DeliveryError, FencedError, StorageError, TransactionError, TransportError
 from streamnb.loop import EngineSettings, Summary
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
 from streamnb.offsets import Account, Accounts
 from streamnb.processing import Processing
-from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source
-from streamnb.record import Partition
-from streamnb.recovery import check_identity, check_statistics, starting_point
+from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Transactions
+from streamnb.record import Partition, RecordBatch
+from streamnb.recovery import (
+    check_identity,
+    check_statistics,
+    delivery_noted,
+    published_before,
+    starting_point,
+)
 from streamnb.score import Output
 from streamnb.snapshot import Snapshot, differences
 from streamnb.snapshot_writer import Kept, SnapshotWriter
@@ -46,6 +52,8 @@ class Engine:
         The settings that rebuild the model, for the snapshot.
     version : str
         Of streamnb, for the snapshot.
+    transactions : Transactions, optional
+        For scores that are published exactly once; the sinks publish into them.
     until_end : bool
         Stop at the ends the partitions have when the engine starts, instead of waiting for more.
     """
@@ -67,6 +75,7 @@ class Engine:
         metrics: Metrics,
         description: Mapping[str, object] | None = None,
         version: str = "",
+        transactions: Transactions | None = None,
         until_end: bool = False,
     ) -> None:
         self.classifier = classifier
@@ -81,6 +90,7 @@ class Engine:
         self.metrics = metrics
         self.description = dict(description or {})
         self.version = version
+        self.transactions = transactions
         self.until_end = until_end
         self.accounts: Accounts = {}
         self.summary = Summary(accounts=self.accounts)
@@ -99,12 +109,18 @@ class Engine:
         self._identity: dict[str, str] = {}
         self._lineage: list[dict[str, object]] = []
         self._stopping = False
+        self._transaction_began_s: float | None = None  # of the one that is open
         self._records_since_snapshot = 0
         self._changed = False  # since the newest snapshot, or the one in flight
 
     def stop(self) -> None:
         """Ask the loop to end after the batch in hand; safe from a signal handler."""
         self._stopping = True
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stopping
 
     def run(self, begin_from: Snapshot | None = None) -> Summary:
         """Recover, then loop until stopped or the source has ended:
@@ -131,22 +147,55 @@ class Engine:
         self._recover(begin_from)
         while not self._stopping:
             batches = self.source.poll(pace.batch_records_max, pace.poll_timeout_ms)  # 1. Poll
-            for records in batches:
-                self._records_since_snapshot += self.processing.process(records)  # 2. to 5.
-                self._changed = True
-            self._tend_snapshots()  # 6. and 7.
+            self._pass(batches)  # 2. to 5.
+            if self._transaction_began_s is None:
+                self._tend_snapshots()  # 6. and 7.
             if self._is_finished():
                 break
+        self._commit_transaction()
         self.snapshot()
         self.summary.seconds = self.clock.monotonic_s() - began_s
         self.summary.digest = self.classifier.digest()
         return self.summary
 
+    def _pass(self, batches: Sequence[RecordBatch]) -> None:
+        """The batches of one poll, into a transaction if there are any.
+
+        It is committed when no more records wait or it has become old: a slow stream's scores are seen poll
+        by poll, and a fast one does not wait for the brokers at each.
+        """
+        emitted, n = self.processing.emitted, sum(map(len, batches))
+        new = any(records.next_offset > emitted.get(records.partition, 0) for records in batches)
+        if new and self.transactions is not None and self._transaction_began_s is None:
+            self.transactions.begin()
+            self._transaction_began_s = self.clock.monotonic_s()
+        try:
+            for records in batches:
+                self._records_since_snapshot += self.processing.process(records)
+                self._changed = True
+        except DeliveryError as error:
+            if self.transactions is None or isinstance(error, FencedError):
+                raise
+            raise TransactionError(error.what, error.hint) from error
+        if n < self.settings.batch_records_max or self._transaction_is_old():
+            self._commit_transaction()
+
+    def _transaction_is_old(self) -> bool:
+        began_s, interval_s = self._transaction_began_s, self.settings.transaction_interval_ms / 1000
+        return began_s is not None and self.clock.monotonic_s() >= began_s + interval_s
+
+    def _commit_transaction(self) -> None:
+        if self.transactions is not None and self._transaction_began_s is not None:
+            emitted, passed = self.processing.emitted, self._next_offsets()
+            self.transactions.commit({one: max(at, emitted.get(one, 0)) for one, at in passed.items()})
+            self._transaction_began_s = None
+
     def close(self) -> None:
         """Let go of source, sinks and snapshots, whatever happened before; what is in flight ends first."""
         self.writer.close()
-        for part in (self.source, self.sink, self.dead_letters.sink, self.store):
-            part.close()
+        for part in (self.source, self.sink, self.dead_letters.sink, self.transactions, self.store):
+            if part is not None:
+                part.close()
 
     # ---- snapshots
 
@@ -209,7 +258,8 @@ class Engine:
     def _note_kept(self, kept: Kept | None) -> None:
         if kept is None:
             return
-        self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
+        if self.transactions is None:  # which commit offsets themselves, and further ones by now
+            self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
         self.summary.snapshots += 1
         self._note_lag()
         _log.info("snapshot %d holds %s", kept.sequence, _positions(kept.accounts))
@@ -236,16 +286,36 @@ class Engine:
             changes = differences(snapshot.reading, self.classifier.reading())
             if changes:
                 self._note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
-        next_offsets = {partition: account.next_offset for partition, account in self.accounts.items()}
         start = "earliest" if self.settings.start is None else self.settings.start
-        opened = self.source.open(next_offsets, start)
+        opened = self.source.open(self._next_offsets(), start)
         for partition, offset in opened.items():
             if partition not in self.accounts:
                 self.accounts[partition] = Account(offset, offset)
                 self._changed = True
         self._ends = self.source.end_offsets()
         self.writer.schedule()
+        self._resume_transactions()
         _log.info("ready at %s", _positions(self.accounts))
+
+    def _resume_transactions(self) -> None:
+        """Find out what was published already; kept with the state, so that a later start can rely on it."""
+        if self.transactions is None:
+            change = delivery_noted(self._lineage, None)
+        else:
+            committed = self.transactions.recover(self.accounts)  # shuts earlier learners out first
+            self.processing.emitted, change = published_before(
+                self._lineage, self.transactions.name, self._next_offsets(), committed, self._ends
+            )
+            if change is not None:
+                self.transactions.begin()
+                self.transactions.commit(self._next_offsets())
+        if change is not None:
+            self._note(change)
+        if self.transactions is not None and self._changed:
+            self.snapshot()
+
+    def _next_offsets(self) -> dict[Partition, int]:
+        return {partition: account.next_offset for partition, account in self.accounts.items()}
 
     def _note(self, event: dict[str, object]) -> None:
         self._lineage.append(event)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import msgspec
 
@@ -25,6 +26,11 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         How long a snapshot waits for the sinks.
     stop_deadline_s : float
         A stop that takes longer ends the process; the last snapshot stays in force.
+    scores : {"at_least_once", "exactly_once"}
+        Whether a crash may publish a score twice (its source address tells), or each batch is one
+        transaction of Kafka, for readers that read only what is committed.
+    transaction_interval_ms : int
+        While records wait, a transaction takes in further polls until it is so old.
     """
 
     start: Start | None = None
@@ -32,14 +38,18 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     poll_timeout_ms: int = 200
     flush_timeout_ms: int = 60_000
     stop_deadline_s: float = 20.0
+    scores: Literal["at_least_once", "exactly_once"] = "at_least_once"
+    transaction_interval_ms: int = 100
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a batch without records, a time below 0 or no time to stop."""
         if self.batch_records_max < 1 or not self.stop_deadline_s > 0:
             raise ValueError("`batch_records_max` must be at least 1 and `stop_deadline_s` above 0")
         start = self.start if isinstance(self.start, int) else 0
-        if min(self.poll_timeout_ms, self.flush_timeout_ms, start) < 0:
-            raise ValueError("`start`, `poll_timeout_ms` and `flush_timeout_ms` must not be below 0")
+        times = (self.poll_timeout_ms, self.flush_timeout_ms, self.transaction_interval_ms, start)
+        if min(times) < 0:
+            names = "`start`, `poll_timeout_ms`, `flush_timeout_ms` and `transaction_interval_ms`"
+            raise ValueError(f"{names} must not be below 0")
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from streamnb.loop import Summary
 from streamnb.message import Decoder, Messages
 from streamnb.metrics import Metrics
 from streamnb.protocols import Classifier, Clock, Sink
-from streamnb.record import RecordBatch
+from streamnb.record import Partition, RecordBatch
 from streamnb.score import Output, encode
 
 
@@ -51,6 +51,7 @@ class Processing:
         self.metrics = metrics
         self.summary = summary
         self.accounts = summary.accounts
+        self.emitted: dict[Partition, int] = {}  # offsets below were published in a committed transaction
 
     def process(self, records: RecordBatch) -> int:
         """One batch, from its bytes to its account; returns how many offsets held a record."""
@@ -66,7 +67,10 @@ class Processing:
         return len(records) + sum(span.next_offset - span.first_offset for span in records.unreadable)
 
     def _publish(self, records: RecordBatch, messages: Messages, scores: Scores) -> tuple[int, int]:
-        """Publish a batch; returns how many scores were, and how many messages were learned."""
+        """Publish a batch; returns how many scores there are, and how many messages were learned.
+
+        What an earlier process published in a committed transaction is learned again and not published.
+        """
         partition, labels = records.partition, messages.batch.labels
         refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
         kept = [i for i in range(len(labels)) if i not in refused]
@@ -74,6 +78,9 @@ class Processing:
         learned = len(kept) - len(unlabelled)
         if self.output.emit == "unlabelled":
             kept = unlabelled
+        scored, emitted = len(kept), self.emitted.get(partition, 0)
+        if records.offsets and records.offsets[0] < emitted:
+            kept = [i for i in kept if records.offsets[messages.rows[i]] >= emitted]
         rows = [messages.rows[i] for i in kept]
         offsets = [records.offsets[row] for row in rows]
         states = None
@@ -91,8 +98,8 @@ class Processing:
         if values:
             keys = [records.keys[row] for row in rows]
             self.sink.publish(partition.number, values, keys, [()] * len(values))
-        self.dead_letters.publish(records, messages.refused)
-        return len(values), learned
+        self.dead_letters.publish(records, messages.refused, emitted)
+        return scored, learned
 
     def _account(self, records: RecordBatch, messages: Messages, published: int, learned: int) -> None:
         account = self.accounts[records.partition]

@@ -46,6 +46,7 @@ LAYERS = (
     ("classifiers.words", "classifiers.fields", "classifiers.mixed"),
     ("classifiers",),
     ("engine",),
+    ("supervision",),
     ("transports",),
     ("transports.topics",),
     (
@@ -56,6 +57,7 @@ LAYERS = (
     ),
     ("transports.kafka_sink", "transports.confluent_sink"),
     ("transports.memory", "transports.jsonl", "transports.kafka", "transports.confluent"),
+    ("transports.kafka_transactions", "transports.memory_transactions"),
     ("history",),
     ("endpoints",),
     ("config",),
@@ -122,6 +124,7 @@ STREAM = {
     "engine",
     "loop",
     "processing",
+    "supervision",
     "dead_letters",
 }
 
