@@ -9,8 +9,10 @@ on it: its offsets are in the snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
@@ -25,6 +27,10 @@ from streamnb.transports.kafka_sink import CLOSE_TIMEOUT_S, FENCED, Producer, fe
 # How long after `delivery_timeout_ms` the broker aborts what nobody ended, so that readers wait no longer. It
 # shuts out the producer with it, as if another learner had begun, so it must not come first.
 ABORT_AFTER_MS = 60_000
+COORDINATOR_BUDGET_S = 30.0
+RETRY_PAUSE_S = 0.1
+
+T = TypeVar("T")
 
 
 class KafkaTransactions:
@@ -84,12 +90,12 @@ class KafkaTransactions:
             The brokers do not answer, or do not allow transactions.
         """
         with translated("Beginning transactions", self._settings):
-            self.producer.init_transactions()
+            _asked_again(self.producer.init_transactions)
         admin = connect(KafkaAdminClient, self._settings)
         try:
             with translated(f"Looking up the offsets of group {self._group}", self._settings):
                 asked = {self._group: [TopicPartition(*one) for one in partitions]}
-                found = admin.list_group_offsets(asked)[self._group]
+                found = _asked_again(lambda: admin.list_group_offsets(asked)[self._group])
         finally:
             admin.close()
         return {Partition(*one): at.offset for one, at in found.items() if at.offset >= 0}
@@ -135,3 +141,15 @@ class KafkaTransactions:
                 f"What became of a transaction of the group {self._group} is not known: {error!r}.",
                 "Start again: the engine resumes from its last snapshot.",
             ) from error
+
+
+def _asked_again(ask: Callable[[], T]) -> T:
+    """The answer, while a coordinator is being found: a cluster's first use of one makes its topic."""
+    deadline_s = time.monotonic() + COORDINATOR_BUDGET_S
+    while True:
+        try:
+            return ask()
+        except KafkaError as error:
+            if not error.retriable or time.monotonic() > deadline_s:
+                raise
+            time.sleep(RETRY_PAUSE_S)
