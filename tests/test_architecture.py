@@ -40,12 +40,13 @@ LAYERS = (
     ("scorer",),
     ("sums", "linear", "sampling"),
     ("naive_bayes", "protocols"),
-    ("classifiers.frames", "dead_letters", "recovery", "snapshots", "evaluation"),
-    ("snapshot_writer",),
+    ("loop", "classifiers.frames", "dead_letters", "recovery", "snapshots", "evaluation"),
+    ("snapshot_writer", "processing"),
     ("classifiers.estimator",),
     ("classifiers.words", "classifiers.fields", "classifiers.mixed"),
     ("classifiers",),
     ("engine",),
+    ("supervision",),
     ("transports",),
     ("transports.topics",),
     (
@@ -56,6 +57,7 @@ LAYERS = (
     ),
     ("transports.kafka_sink", "transports.confluent_sink"),
     ("transports.memory", "transports.jsonl", "transports.kafka", "transports.confluent"),
+    ("transports.kafka_transactions", "transports.memory_transactions"),
     ("history",),
     ("endpoints",),
     ("config",),
@@ -120,6 +122,9 @@ STREAM = {
     "snapshot_writer",
     "protocols",
     "engine",
+    "loop",
+    "processing",
+    "supervision",
     "dead_letters",
 }
 

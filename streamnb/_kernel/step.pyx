@@ -32,10 +32,11 @@ from libc.string cimport memcpy, memset
 from streamnb._kernel cimport coins, evidence
 from streamnb._kernel.counts cimport CountStore
 from streamnb._kernel.drops cimport Drops, drop, load_drops
-from streamnb._kernel.evidence cimport LOGS, SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants
+from streamnb._kernel.evidence cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants
 from streamnb._kernel.features cimport (
-    BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, NUMBER,
-    PAIRS, STAMP, WORDS, Feature, Features, Given, Part, View, give, read_view, take_given, weigh
+    BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, LOGS_BITS,
+    NUMBER, PAIRS, RATIOS_BITS, STAMP, WORDS, Feature, Features, Given, Log, Part, Ratio, View, give, read_view,
+    take_given, weigh
 )
 from streamnb._kernel.fields cimport Total, add_category, add_flag, says_true
 from streamnb._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, Moments, Normals, add_log_density, add_number
@@ -227,11 +228,15 @@ cdef class Driver:
             into.pseudo = event.smoothing.mu
 
     cdef _keep_logs(self, View* into):
-        into.unit = 177.0 / 256.0 if into.weight == BY_LOG else 1.0
-        into.units = (1.0 / into.unit) * (1.0 + 1e-15)
-        into.logs = <double*>calloc(LOGS, sizeof(double))
-        if into.logs == NULL:
+        cdef uint64_t i
+        into.logs = <Log*>malloc((1 << LOGS_BITS) * sizeof(Log))
+        into.ratios = <Ratio*>malloc((1 << RATIOS_BITS) * sizeof(Ratio))
+        if not (into.logs and into.ratios):
             raise MemoryError("no memory for a driver")
+        for i in range(1 << LOGS_BITS):
+            into.logs[i].count = -1.0  # no count is
+        for i in range(1 << RATIOS_BITS):
+            into.ratios[i].n = -1.0
 
     cdef _describe_parts(self, View* into, list parts):
         cdef Part* part
@@ -257,6 +262,7 @@ cdef class Driver:
         if self.views != NULL:
             for i in range(self.n_views):
                 free(self.views[i].logs)
+                free(self.views[i].ratios)
                 for j in range(self.views[i].n_parts):
                     free(self.views[i].parts[j].prefix)
                 free(self.views[i].parts)
