@@ -192,12 +192,23 @@ class CountStore:
             for view, counts in self.views.items()
             for token, row in counts.rows.items()
         )
+        rounded = {
+            (view, c)
+            for view, counts in self.views.items()
+            for c, total in enumerate(counts.totals)
+            if not is_exact(total)
+        }
         for _, _, view, token in ranked[:n]:
             counts = self.views[view]
             row = counts.rows.pop(token)
             for c, count in enumerate(row):
                 counts.totals[c] = max(0.0, counts.totals[c] - count)
+                if not is_exact(count):
+                    rounded.add((view, c))
             self.evicted_mass += sum_of(row)
+        for view, c in rounded:  # the rounding of a heavy weight would stay behind
+            counts = self.views[view]
+            counts.totals[c] = sum_of([row[c] for row in counts.rows.values()])
         self.evicted_tokens += n
 
     def add_class(self) -> None:

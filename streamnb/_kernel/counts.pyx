@@ -15,6 +15,7 @@ from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
 from streamnb.sections import HINT
 
+from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
@@ -365,18 +366,25 @@ cdef class CountStore:
 
     def _evict(self, n):
         cdef Table* table = &self.table
-        cdef uint64_t row, c, C = table.n_classes
+        cdef uint64_t row, c, i, C = table.n_classes
+        cdef uint64_t n_totals = table.n_views * C
+        rounded = {i for i in range(n_totals) if not is_exact(table.totals[i])}
         gone = rarest(table, Statements([name(view) for view in self.views], []), n)
         for row in gone.tolist():
             mass = 0.0
             for c in range(C):
                 count = table.counts[row * C + c]
                 mass += count
+                if not is_exact(count):
+                    rounded.add(view_of(table, row) * C + c)
                 total = table.totals[view_of(table, row) * C + c] - count
                 table.totals[view_of(table, row) * C + c] = total if total > 0.0 else 0.0
             self.evicted_mass += mass
         self.evicted_tokens += n
         self.drop(np.sort(gone))
+        views = list(self.views.values())
+        for i in rounded:  # the rounding of a heavy weight would stay behind
+            table.totals[i] = (<ViewCounts>views[i // C])._sum(i % C)
 
     cdef drop(self, gone):
         """Leave out some rows, given in order; the others move together."""
@@ -607,6 +615,11 @@ cdef class CountStore:
 
 def _foreign_index():
     return SnapshotError("The index of the count store is not one of its rows.", HINT)
+
+
+cdef inline bint is_exact(double total) noexcept nogil:
+    """`streamnb.counts.is_exact`, for the many."""
+    return total < <double>(<uint64_t>1 << 45) and rint(256.0 * total) == 256.0 * total
 
 
 cdef Block _owned(Block block):
