@@ -30,8 +30,8 @@ from streamnb.endpoints import (
     TopicOutput,
     TopicsInput,
 )
-from streamnb.engine import EngineSettings
 from streamnb.errors import DataError, SettingsError, StorageError
+from streamnb.loop import EngineSettings
 from streamnb.message import MessageFields
 from streamnb.metrics import MetricsSettings
 from streamnb.score import Output

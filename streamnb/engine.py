@@ -9,84 +9,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-import msgspec
-import numpy as np
 from msgspec.structs import replace
 
-from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
-from streamnb.errors import RecordError, StorageError, TransportError
-from streamnb.message import Decoder, Messages
+from streamnb.errors import StorageError, TransportError
+from streamnb.loop import EngineSettings, Summary
+from streamnb.message import Decoder
 from streamnb.metrics import Metrics
 from streamnb.offsets import Account, Accounts
-from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start
-from streamnb.record import Partition, RecordBatch
+from streamnb.processing import Processing
+from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source
+from streamnb.record import Partition
 from streamnb.recovery import check_identity, check_statistics, starting_point
-from streamnb.score import Output, encode
+from streamnb.score import Output
 from streamnb.snapshot import Snapshot, differences
 from streamnb.snapshot_writer import Kept, SnapshotWriter
 from streamnb.snapshots import SnapshotSettings
 
 _log = logging.getLogger("streamnb.engine")
-
-
-class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The loop's pace.
-
-    Parameters
-    ----------
-    start : "earliest", "latest", int (milliseconds since 1970) or None
-        Where a first start begins; it must be said.
-    batch_records_max : int
-        Records of one poll.
-    poll_timeout_ms : int
-        How long a poll waits for the first; also how soon a stop is noticed.
-    flush_timeout_ms : int
-        How long a snapshot waits for the sinks.
-    stop_deadline_s : float
-        A stop that takes longer ends the process; the last snapshot stays in force.
-    """
-
-    start: Start | None = None
-    batch_records_max: int = 2000
-    poll_timeout_ms: int = 200
-    flush_timeout_ms: int = 60_000
-    stop_deadline_s: float = 20.0
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a batch without records, a time below 0 or no time to stop."""
-        if self.batch_records_max < 1 or not self.stop_deadline_s > 0:
-            raise ValueError("`batch_records_max` must be at least 1 and `stop_deadline_s` above 0")
-        start = self.start if isinstance(self.start, int) else 0
-        if min(self.poll_timeout_ms, self.flush_timeout_ms, start) < 0:
-            raise ValueError("`start`, `poll_timeout_ms` and `flush_timeout_ms` must not be below 0")
-
-
-@dataclass(slots=True)
-class Summary:
-    """What one run of the engine did.
-
-    Parameters
-    ----------
-    records, scored, learned, dead_letters, snapshots : int
-        Of this run alone.
-    seconds : float
-    accounts : Accounts
-        Since the first start.
-    digest : dict of str to str
-        Of the state at the end.
-    """
-
-    records: int = 0
-    scored: int = 0
-    learned: int = 0
-    dead_letters: int = 0
-    snapshots: int = 0
-    seconds: float = 0.0
-    accounts: Accounts = field(default_factory=dict)
-    digest: dict[str, str] = field(default_factory=dict)
 
 
 class Engine:
@@ -128,7 +69,6 @@ class Engine:
         version: str = "",
         until_end: bool = False,
     ) -> None:
-        self.name = name
         self.classifier = classifier
         self.decoder = decoder
         self.source = source
@@ -137,7 +77,6 @@ class Engine:
         self.store = store
         self.settings = settings
         self.writer = SnapshotWriter(store, snapshots, clock, metrics)
-        self.output = output
         self.clock = clock
         self.metrics = metrics
         self.description = dict(description or {})
@@ -145,6 +84,17 @@ class Engine:
         self.until_end = until_end
         self.accounts: Accounts = {}
         self.summary = Summary(accounts=self.accounts)
+        self.processing = Processing(
+            name=name,
+            classifier=classifier,
+            decoder=decoder,
+            sink=sink,
+            dead_letters=dead_letters,
+            output=output,
+            clock=clock,
+            metrics=metrics,
+            summary=self.summary,
+        )
         self._ends: Mapping[Partition, int] | None = None
         self._identity: dict[str, str] = {}
         self._lineage: list[dict[str, object]] = []
@@ -182,7 +132,8 @@ class Engine:
         while not self._stopping:
             batches = self.source.poll(pace.batch_records_max, pace.poll_timeout_ms)  # 1. Poll
             for records in batches:
-                self._process(records)  # 2. to 5.
+                self._records_since_snapshot += self.processing.process(records)  # 2. to 5.
+                self._changed = True
             self._tend_snapshots()  # 6. and 7.
             if self._is_finished():
                 break
@@ -196,74 +147,6 @@ class Engine:
         self.writer.close()
         for part in (self.source, self.sink, self.dead_letters.sink, self.store):
             part.close()
-
-    # ---- one batch
-
-    def _process(self, records: RecordBatch) -> None:
-        began_s = self.clock.monotonic_s()
-        messages = self.decoder.decode(records)  # 2. Decode
-        scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
-        for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
-            what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
-            messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
-        published, learned = self._publish(records, messages, scores)  # 5. Publish
-        self._account(records, messages, published, learned)
-        self.metrics.batch_seconds.observe(self.clock.monotonic_s() - began_s)
-
-    def _publish(self, records: RecordBatch, messages: Messages, scores: Scores) -> tuple[int, int]:
-        """Publish a batch; returns how many scores were, and how many messages were learned."""
-        partition, labels = records.partition, messages.batch.labels
-        refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
-        kept = [i for i in range(len(labels)) if i not in refused]
-        unlabelled = [i for i in kept if labels[i] is None]
-        learned = len(kept) - len(unlabelled)
-        if self.output.emit == "unlabelled":
-            kept = unlabelled
-        rows = [messages.rows[i] for i in kept]
-        offsets = [records.offsets[row] for row in rows]
-        states = None
-        if self.output.state:
-            state = {str(p): account.next_offset for p, account in self.accounts.items()}
-            states = [{**state, str(partition): offset} for offset in offsets]
-        values = encode(
-            scores if len(kept) == len(scores) else scores.take(kept),
-            ids=[messages.ids[i] for i in kept],
-            model=self.name,
-            partition=partition,
-            offsets=offsets,
-            states=states,
-        )
-        if values:
-            keys = [records.keys[row] for row in rows]
-            self.sink.publish(partition.number, values, keys, [()] * len(values))
-        self.dead_letters.publish(records, messages.refused)
-        return len(values), learned
-
-    def _account(self, records: RecordBatch, messages: Messages, published: int, learned: int) -> None:
-        account = self.accounts[records.partition]
-        unreadable = sum(span.next_offset - span.first_offset for span in records.unreadable)
-        tombstones = sum(error.reason == "tombstone" for _, error in messages.refused)
-        outcome = account.advance(
-            records.next_offset,
-            read=len(records),
-            scored=published,
-            dead_lettered=len(messages.refused) - tombstones,
-            tombstones=tombstones,
-            unreadable=unreadable,
-        )
-        for name, n in outcome.items():
-            self.metrics.records.labels(name).inc(n)
-        for _, error in messages.refused:
-            self.metrics.dead_letters.labels(error.reason).inc()
-        put_aside = len(messages.refused) + unreadable
-        self.metrics.learned.inc(learned)
-        self.summary.records += len(records) + unreadable
-        self.summary.scored += published
-        self.summary.learned += learned
-        self.summary.dead_letters += put_aside
-        self._records_since_snapshot += len(records) + unreadable
-        self._changed = True
-        self.dead_letters.check_ratio(len(records) + unreadable, put_aside)
 
     # ---- snapshots
 

@@ -41,8 +41,8 @@ LAYERS = (
     ("scorer",),
     ("sums", "linear", "sampling"),
     ("naive_bayes", "protocols"),
-    ("classifiers.frames", "dead_letters", "recovery", "snapshots", "evaluation"),
-    ("snapshot_writer",),
+    ("loop", "classifiers.frames", "dead_letters", "recovery", "snapshots", "evaluation"),
+    ("snapshot_writer", "processing"),
     ("classifiers.estimator",),
     ("classifiers.words", "classifiers.fields", "classifiers.mixed"),
     ("classifiers",),
@@ -121,6 +121,8 @@ STREAM = {
     "snapshot_writer",
     "protocols",
     "engine",
+    "loop",
+    "processing",
     "dead_letters",
 }
 
