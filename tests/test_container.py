@@ -408,6 +408,15 @@ def test_D8_no_header_does_harm() -> None:
     assert n_refused > 500
 
 
+def test_a_number_of_messages_that_no_stream_has_is_refused() -> None:
+    """Run 28664 of seed 1: it was restored, and stopped the compiled driver at the next message."""
+    for learned in (2**53, 2**63):
+        snapshot = example()
+        snapshot.values = snapshot.values | {"learned": learned}
+        with pytest.raises(SnapshotError, match="number of messages"):
+            assembly.restored(snapshot)
+
+
 def test_a_header_that_is_no_object_is_refused() -> None:
     """Nor one that is no JSON."""
     for header in (list[int](), "x", None, 7):

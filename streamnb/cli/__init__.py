@@ -2,7 +2,8 @@
 
 What an operator can cause is one sentence and a hint, never a traceback.
 
-Exit codes: 0 done, 2 settings, 65 bad data, 69 broker unreachable, 74 storage, 75 stopped past its deadline.
+Exit codes: 0 done, 2 settings, 65 bad data, 69 broker unreachable, 70 a defect of streamnb, 74 storage, 75
+stopped past its deadline.
 """
 
 from __future__ import annotations
