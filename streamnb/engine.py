@@ -8,7 +8,7 @@ published only after everything computed from earlier offsets was acknowledged.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -48,6 +48,8 @@ class Engine:
         Of streamnb, for the snapshot.
     until_end : bool
         Stop at the ends the partitions have when the engine starts, instead of waiting for more.
+    lineage : sequence of dict
+        What an auditor should know of a beginning without a snapshot.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Engine:
         description: Mapping[str, object] | None = None,
         version: str = "",
         until_end: bool = False,
+        lineage: Sequence[dict[str, object]] = (),
     ) -> None:
         self.classifier = classifier
         self.decoder = decoder
@@ -97,7 +100,7 @@ class Engine:
         )
         self._catch_up = CatchUp()
         self._identity: dict[str, str] = {}
-        self._lineage: list[dict[str, object]] = []
+        self._lineage = list(lineage)
         self._stopping = False
         self._records_since_snapshot = 0
         self._changed = False  # since the newest snapshot, or the one in flight

@@ -21,7 +21,7 @@ LAYERS = (
     ("tokens",),
     ("inverse", "bins"),
     ("smoothing", "blocks", "offsets", "container", "message", "metrics"),
-    ("migrations",),
+    ("migrations", "retention"),
     ("counts", "moments", "scatter", "occurrences", "field_totals", "score", "snapshot"),
     ("scatter_block", "bin_counts"),
     (

@@ -48,7 +48,7 @@ def test_what_was_skipped_is_accounted_for_and_told() -> None:
 
 
 def test_B6_records_that_retention_removed_stop_the_engine_or_are_noted_for_ever() -> None:
-    """By `engine.on_data_loss`: without it nothing goes on, with it every later snapshot says what is lost."""
+    """Without `engine.on_data_loss` nothing goes on; with it every later snapshot says what is lost."""
     it = rig(stream(10))
     it.run()
     for value in stream(10, seed=2):

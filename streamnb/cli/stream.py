@@ -24,6 +24,9 @@ def run(
     until_end: Annotated[
         bool, typer.Option("--until-end", help="Stop at the ends that the partitions have now.")
     ] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Where every snapshot is damaged: move them aside, begin anew.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log the Kafka client's warnings too.")] = False,
 ) -> None:
     """Run the engine: records in, scores out, until SIGTERM or Ctrl-C (the batch in hand is finished)."""
@@ -42,7 +45,7 @@ def run(
     begin = assembly.snapshot_at(begin_from) if begin_from is not None else None
     metrics = Metrics()
     metrics.serve(settings.metrics)
-    engine = assembly.engine(settings, metrics=metrics, until_end=until_end)
+    engine = assembly.engine(settings, metrics=metrics, until_end=until_end, rebuild=rebuild)
     with StopOnSignals(engine.stop, settings.engine.stop_deadline_s):  # closing waits for the disk, too
         try:
             summary = engine.run(begin)
