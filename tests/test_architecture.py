@@ -61,7 +61,7 @@ LAYERS = (
     ("endpoints",),
     ("config",),
     ("assembly",),
-    ("checks", "demo", "produce", "generate"),
+    ("checks", "demo", "produce", "generate", "snapshot_sums", "export"),
     ("cli.shared",),
     ("cli.stream", "cli.models", "cli.judging", "cli.snapshots"),
     ("cli",),

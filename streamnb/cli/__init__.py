@@ -33,9 +33,18 @@ for _command in (
 ):
     app.command()(_command)
 
-snapshot_app = typer.Typer(no_args_is_help=True, help="Look into snapshots.")
+snapshot_app = typer.Typer(no_args_is_help=True, help="Look into snapshots, keep them, go back.")
 app.add_typer(snapshot_app, name="snapshot")
-for _snapshot_command in (snapshots.inspect, snapshots.verify):
+for _snapshot_command in (
+    snapshots.inspect,
+    snapshots.verify,
+    snapshots.diff,
+    snapshots.merge,
+    snapshots.export,
+    snapshots.pin,
+    snapshots.unpin,
+    snapshots.rollback,
+):
     snapshot_app.command()(_snapshot_command)
 
 
