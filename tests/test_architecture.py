@@ -21,6 +21,7 @@ LAYERS = (
     ("tokens",),
     ("inverse", "bins"),
     ("smoothing", "blocks", "offsets", "container", "message", "metrics"),
+    ("migrations", "retention"),
     ("counts", "moments", "scatter", "occurrences", "field_totals", "score", "snapshot"),
     ("scatter_block", "bin_counts"),
     (
@@ -62,7 +63,7 @@ LAYERS = (
     ("endpoints",),
     ("config",),
     ("assembly",),
-    ("checks", "demo", "produce", "generate"),
+    ("checks", "demo", "produce", "generate", "snapshot_sums", "export"),
     ("cli.shared",),
     ("cli.stream", "cli.models", "cli.judging", "cli.snapshots"),
     ("cli",),
