@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+from streamnb.abstention import REASONS
 from streamnb.errors import TransportError
 from streamnb.record import Partition
 
@@ -49,6 +52,9 @@ class Metrics:
             "streamnb_dead_letters", "Records put aside, by reason", ["reason"], registry=self.registry
         )
         self.learned = Counter("streamnb_learned", "Labelled messages learned", registry=self.registry)
+        self.abstained = Counter(
+            "streamnb_abstained", "Scores that name no class, by reason", ["reason"], registry=self.registry
+        )
         self.snapshots = Counter(
             "streamnb_snapshots", "Snapshots, by whether they are kept", ["outcome"], registry=self.registry
         )
@@ -98,6 +104,11 @@ class Metrics:
                 f"The metrics page cannot be served on {settings.host}:{settings.port}: {error.strerror}.",
                 "Set another `metrics.port`, or 0 for none.",
             ) from error
+
+    def abstain(self, reasons: NDArray[np.int64]) -> None:
+        """Count the scores of a batch that name no class, by their place in `REASONS`."""
+        for place, reason in enumerate(REASONS):
+            self.abstained.labels(reason).inc(int((reasons == place).sum()))
 
     def stand(self, partition: Partition, next_offset: int, end_offset: int | None) -> None:
         """Where a partition stands now."""

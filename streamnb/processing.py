@@ -87,14 +87,19 @@ class Processing:
         if self.output.state:
             state = {str(p): account.next_offset for p, account in self.accounts.items()}
             states = [{**state, str(partition): offset} for offset in offsets]
+        scores = scores if len(kept) == len(scores) else scores.take(kept)
+        abstained = self.output.abstain.reasons(scores)
         values = encode(
-            scores if len(kept) == len(scores) else scores.take(kept),
+            scores,
             ids=[messages.ids[i] for i in kept],
             model=self.name,
             partition=partition,
             offsets=offsets,
             states=states,
+            abstained=abstained,
         )
+        if abstained is not None:
+            self.metrics.abstain(abstained)
         if values:
             keys = [records.keys[row] for row in rows]
             self.sink.publish(partition.number, values, keys, [()] * len(values))

@@ -16,7 +16,7 @@ LAYERS = (
     ("__init__",),
     ("errors", "posterior"),
     ("files", "record", "columns", "mailbox"),
-    ("alphabet", "clock", "digest", "sections", "stopping"),
+    ("abstention", "alphabet", "clock", "digest", "sections", "stopping"),
     ("whole", "stop_words"),
     ("tokens",),
     ("inverse", "bins"),

@@ -31,7 +31,9 @@ def _scores(
         margins[i, : len(row)] = row
     zeros = np.zeros(n, np.int64)
     n_classes = np.array([len(row) for row in posterior], np.int64)
-    return Scores(tuple(classes), n_classes, filled, filled, margins, None, zeros, zeros, zeros, zeros)
+    return Scores(
+        tuple(classes), n_classes, filled, filled, margins, None, zeros, zeros, zeros, filled, zeros
+    )
 
 
 def _judged(scores: Scores, labels: Sequence[Label | None]) -> Evaluation:

@@ -95,6 +95,7 @@ def judge(stream: Stream, posterior: list[list[float]], u: list[list[float]], se
         known_tokens=none,
         unknown_tokens=none,
         learned=np.arange(len(stream)),
+        learned_by_class=np.zeros((len(stream), len(stream.classes))),
         flags=none,
     )
     judgement = Prequential()
