@@ -268,6 +268,7 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False) -> 
         output=settings.output,
         clock=clock,
         metrics=metrics,
+        evaluation=settings.evaluation,
         description=description(settings),
         version=__version__,
         until_end=until_end,

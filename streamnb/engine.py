@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
 from streamnb.errors import RecordError, StorageError, TransportError
+from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
 from streamnb.message import Decoder, Messages
 from streamnb.metrics import Metrics
 from streamnb.offsets import Account, Accounts
@@ -101,6 +102,7 @@ class Engine:
     settings : EngineSettings
     snapshots : SnapshotSettings
     output : Output
+    evaluation : EvaluationSettings
     description : mapping
         The settings that rebuild the model, for the snapshot.
     version : str
@@ -124,6 +126,7 @@ class Engine:
         output: Output,
         clock: Clock,
         metrics: Metrics,
+        evaluation: EvaluationSettings | None = None,
         description: Mapping[str, object] | None = None,
         version: str = "",
         until_end: bool = False,
@@ -140,6 +143,8 @@ class Engine:
         self.output = output
         self.clock = clock
         self.metrics = metrics
+        self.evaluation = LiveEvaluation(evaluation)
+        metrics.registry.register(self.evaluation)
         self.description = dict(description or {})
         self.version = version
         self.until_end = until_end
@@ -203,6 +208,7 @@ class Engine:
         began_s = self.clock.monotonic_s()
         messages = self.decoder.decode(records)  # 2. Decode
         scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
+        self.evaluation.add(scores, messages.batch.labels)
         for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
             what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
@@ -330,6 +336,9 @@ class Engine:
         self.summary.snapshots += 1
         self._note_lag()
         _log.info("snapshot %d holds %s", kept.sequence, _positions(kept.accounts))
+        worth = self.evaluation.sentence()
+        if worth:
+            _log.info("%s", worth)
 
     def _statistics(self) -> dict[str, object]:
         return {"message": self.decoder.statistics(), "model": self.classifier.statistics()}

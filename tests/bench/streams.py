@@ -35,7 +35,7 @@ from streamnb import assembly
 from streamnb.columns import Batch, Label, Scores
 from streamnb.config import Settings, load
 from streamnb.errors import DataError
-from streamnb.evaluation import LOG_LOSS_FLOOR, Evaluation, Prequential, evaluate, predictions
+from streamnb.evaluation import LOG_LOSS_FLOOR, Evaluation, Prequential, evaluate
 from streamnb.view import reads_text
 from tests.bench.common import (
     DATA,
@@ -99,7 +99,7 @@ def judge(stream: Stream, posterior: list[list[float]], u: list[list[float]], se
     )
     judgement = Prequential()
     judgement.seconds = seconds
-    judgement.add(scores, stream.labels, predictions(scores))
+    judgement.add(scores, stream.labels)
     return judgement.figures(stream.classes)
 
 
