@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Annotated
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
@@ -16,7 +19,15 @@ from streamnb.cli.shared import (
     warn_of_refused,
     watched,
 )
-from streamnb.evaluation import Feedback, Mode
+from streamnb.cli.tables import print_comparison, print_evaluation
+from streamnb.errors import SettingsError
+from streamnb.evaluation import Contender, Feedback, Mode, Prequential, beside_the_first
+from streamnb.evaluation import compare as compared
+
+if TYPE_CHECKING:
+    from streamnb.columns import Batch, Label
+    from streamnb.config import Settings
+    from streamnb.history import History
 
 LimitOption = Annotated[int | None, typer.Option(help="Lines to read at most.", min=1)]
 
@@ -37,22 +48,31 @@ def evaluate(
     taught: Annotated[int, typer.Option(help="For delayed: messages with a label.", min=0)] = 10_000,
     share: Annotated[float, typer.Option(help="For partial: of the labels.", min=0.0, max=1.0)] = 0.5,
     seed: Annotated[int, typer.Option(help="Of partial feedback and of the intervals.")] = 0,
+    compare: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="Models to run beside: .toml files, river, sklearn, mnb, vw[-l5][-tokens].",
+        ),
+    ] = "",
     changes: SetOption = None,
 ) -> None:
     """Test, then learn, message by message, and print what the scores were worth."""
     from streamnb import assembly
-    from streamnb.cli.tables import print_evaluation
     from streamnb.config import load
-    from streamnb.evaluation import Prequential
     from streamnb.evaluation import evaluate as judged
     from streamnb.history import History
 
     settings = load(config, changes or ())
     model, history = assembly.model(settings), History(data, assembly.decoder(settings), limit)
-    labels = Feedback(feedback, delay=delay, taught=taught, share=share, seed=seed)
+    labels = partial(Feedback, feedback, delay=delay, taught=taught, share=share, seed=seed)
     judgement = Prequential(window, warm_up)
-    batches = (messages.batch for _, messages in history.batches())
-    for _ in watched(judged(model, batches, labels, judgement), "evaluating", history):
+    if compare:
+        first = Contender(config.name, model, judgement)
+        others = _contenders(compare.split(","), settings, partial(Prequential, window, warm_up), data, limit)
+        _compare([first, *others], history, labels, seed, json=json)
+        return
+    for _ in watched(judged(model, _batches(history), labels(), judgement), "evaluating", history):
         pass
     warn_of_refused(history)
     figures = judgement.figures(model.classes, intervals=True, seed=seed)
@@ -62,3 +82,66 @@ def evaluate(
         print(orjson.dumps(asdict(figures) | extra, default=list).decode())
         return
     print_evaluation(figures, vocabulary, history.refused)
+
+
+def _batches(history: History) -> Iterator[Batch]:
+    return (messages.batch for _, messages in history.batches())
+
+
+def _contenders(
+    names: list[str], settings: Settings, judgement: Callable[[], Prequential], data: str, limit: int | None
+) -> Iterator[Contender]:
+    """The models that are named: configurations for the same messages, and peers."""
+    from streamnb import assembly
+    from streamnb.config import load
+    from streamnb.peers import peer
+
+    classes: list[Label] | None = None
+    for name in filter(None, (name.strip() for name in names)):
+        if name.endswith(".toml"):
+            other = load(Path(name))
+            if (other.message, other.labels) != (settings.message, settings.labels):
+                raise SettingsError(
+                    f"{name} reads other messages than the configuration it is compared with.",
+                    "Give both the same `[message]` and `[labels]`.",
+                )
+            yield Contender(Path(name).name, assembly.model(other), judgement())
+            continue
+        if classes is None:
+            classes = _classes(settings, data, limit)
+        yield Contender(name, peer(name, settings, classes), judgement())
+
+
+def _classes(settings: Settings, data: str, limit: int | None) -> list[Label]:
+    """The classes in order of appearance, which the peers must be told: those declared, or the file's."""
+    from streamnb import assembly
+    from streamnb.history import History
+
+    if settings.model.classes:
+        return [*settings.model.classes]
+    if data == "-":
+        raise SettingsError(
+            "The peers must be told the classes, and standard input cannot be read twice.",
+            'Name them: --set \'model.classes=["ham", "spam"]\'.',
+        )
+    seen: dict[Label, None] = {}
+    for batch in _batches(History(data, assembly.decoder(settings), limit)):
+        seen |= dict.fromkeys(label for label in batch.labels if label is not None)
+    return list(seen)
+
+
+def _compare(
+    contenders: list[Contender], history: History, labels: Callable[[], Feedback], seed: int, *, json: bool
+) -> None:
+    for _ in watched(compared(contenders, _batches(history), labels), "comparing", history):
+        pass
+    warn_of_refused(history)
+    rows = [(one.name, *row) for one, row in zip(contenders, beside_the_first(contenders, seed), strict=True)]
+    if json:
+        found = [
+            {"model": name, **asdict(figures), "difference": apart and apart._asdict()}
+            for name, figures, apart in rows
+        ]
+        print(orjson.dumps(found, default=list).decode())
+        return
+    print_comparison(rows)

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from streamnb.evaluation import Evaluation, Interval
+from streamnb.evaluation import Difference, Evaluation, Interval
 
 PIPE_WIDTH = 140
 CLASSES_MAX = 20
@@ -85,6 +85,43 @@ def print_evaluation(figures: Evaluation, vocabulary: int, refused: int) -> None
     print(
         f"{figures.n:,} labelled messages, {figures.new_class} of a class not learned before; "
         f"{refused} lines refused; vocabulary {vocabulary:,}; {number(figures.messages_per_s, 0)} messages/s"
+    )
+
+
+def print_comparison(rows: Sequence[tuple[str, Evaluation, Difference | None]]) -> None:
+    """A row a model; the p and the difference are against the first."""
+    print_table(
+        [
+            "model",
+            "log loss",
+            "1-ROCA %",
+            "calibration error",
+            "accuracy",
+            "McNemar p",
+            "log loss - first",
+            "messages/s",
+        ],
+        [
+            [
+                name,
+                number(figures.log_loss),
+                number(figures.roca_loss_pct, 3),
+                number(figures.ece),
+                number(figures.accuracy),
+                "" if apart is None else f"{apart.mcnemar_p:.2g}",
+                ""
+                if apart is None
+                else f"{apart.log_loss:+.4f} ({apart.interval.low:+.4f} to {apart.interval.high:+.4f})",
+                number(figures.messages_per_s, 0),
+            ]
+            for name, figures, apart in rows
+        ],
+    )
+    first = rows[0][1]
+    print(
+        f"{first.n:,} labelled messages, {first.new_class} of a class not learned before; "
+        f"calibration error after {first.warm_up}; p, and the difference with its 95 % interval, "
+        f"against {rows[0][0]}"
     )
 
 

@@ -1,5 +1,6 @@
 """What scores are worth against the labels that come with them; of models it sees scores alone."""
 
+from streamnb.evaluation.comparison import Contender, beside_the_first, compare
 from streamnb.evaluation.feedback import Feedback, Mode
 from streamnb.evaluation.intervals import Difference, Interval, bootstrap, difference, mcnemar
 from streamnb.evaluation.outcomes import LOG_LOSS_FLOOR, Outcomes, outcomes_of, predictions
@@ -13,6 +14,7 @@ __all__ = [
     "WARM_UP",
     "WINDOW",
     "Bin",
+    "Contender",
     "Difference",
     "Evaluation",
     "Feedback",
@@ -24,7 +26,9 @@ __all__ = [
     "Prequential",
     "Tally",
     "Window",
+    "beside_the_first",
     "bootstrap",
+    "compare",
     "difference",
     "evaluate",
     "lam_pct",

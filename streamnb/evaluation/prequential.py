@@ -26,6 +26,10 @@ WARM_UP = 500
 class Learner(Protocol):
     """What can be judged: a model that scores messages and learns their labels, in order."""
 
+    @property
+    def classes(self) -> Sequence[Label]:
+        """The columns of its scores, so far."""
+
     def step(self, batch: Batch) -> Scores:
         """Score each message, then learn it if it has a label."""
 
