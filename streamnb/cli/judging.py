@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from streamnb.columns import Batch, Label
     from streamnb.config import Settings
     from streamnb.history import History
+    from streamnb.naive_bayes import NaiveBayes
 
 LimitOption = Annotated[int | None, typer.Option(help="Lines to read at most.", min=1)]
 
@@ -55,13 +56,19 @@ def evaluate(
             help="Models to run beside: .toml files, river, sklearn, mnb, vw[-l5][-tokens].",
         ),
     ] = "",
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Draw the figures on a page that needs no network."),
+    ] = None,
     changes: SetOption = None,
 ) -> None:
     """Test, then learn, message by message, and print what the scores were worth."""
-    from streamnb import assembly
+    from streamnb import assembly, files, page
     from streamnb.config import load
     from streamnb.evaluation import evaluate as judged
     from streamnb.history import History
+    from streamnb.page import Course
+    from streamnb.telling import telling_words
 
     settings = load(config, changes or ())
     model, history = assembly.model(settings), History(data, assembly.decoder(settings), limit)
@@ -72,11 +79,20 @@ def evaluate(
         others = _contenders(compare.split(","), settings, partial(Prequential, window, warm_up), data, limit)
         _compare([first, *others], history, labels, seed, json=json)
         return
-    for _ in watched(judged(model, _batches(history), labels(), judgement), "evaluating", history):
-        pass
+    course = Course()
+    if plot:
+        page.check()
+    steps = judged(model, _batches(history, 100 if plot else 1000), labels(), judgement)
+    for _ in watched(steps, "evaluating", history):
+        if plot:
+            course.note(judgement, model.classes, _vocabulary(model))
     warn_of_refused(history)
     figures = judgement.figures(model.classes, intervals=True, seed=seed)
-    vocabulary = sum(len(model.counts[view].rows) for view in model.counts)
+    if plot:
+        title = f"{Path(data).name}, {config.name}"
+        drawn = page.page(title, course, figures, judgement.outcomes(), telling_words(model))
+        files.write_text(plot, drawn)
+    vocabulary = _vocabulary(model)
     if json:
         extra = {"vocabulary": vocabulary, "refused": history.refused}
         print(orjson.dumps(asdict(figures) | extra, default=list).decode())
@@ -84,8 +100,12 @@ def evaluate(
     print_evaluation(figures, vocabulary, history.refused)
 
 
-def _batches(history: History) -> Iterator[Batch]:
-    return (messages.batch for _, messages in history.batches())
+def _batches(history: History, size: int = 1000) -> Iterator[Batch]:
+    return (messages.batch for _, messages in history.batches(size))
+
+
+def _vocabulary(model: NaiveBayes) -> int:
+    return sum(len(model.counts[view].rows) for view in model.counts)
 
 
 def _contenders(
