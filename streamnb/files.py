@@ -462,6 +462,12 @@ class LineReader:
         """Whether every line was returned; known at the latest after a `read_lines` that gave none."""
         return self._at_end
 
+    @property
+    def share_read(self) -> float | None:
+        """How much of the file was read, from 0 to 1, by its bytes on the disk; ``None`` for a pipe."""
+        size = 0 if self._live else os.fstat(self._raw.fileno()).st_size
+        return min(1.0, self._raw.tell() / size) if size else None
+
     def read_lines(self, n: int, timeout_ms: int | None = None) -> list[bytes | LongLine]:
         """At most `n` lines; none only at the end or after `timeout_ms`.
 

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client.registry import Collector
 
 from streamnb.abstention import REASONS
 from streamnb.errors import TransportError
@@ -45,6 +46,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._collector: Collector | None = None
         self.records = Counter(
             "streamnb_records", "Offsets passed, by what became of them", ["outcome"], registry=self.registry
         )
@@ -86,6 +88,13 @@ class Metrics:
         self.lag = Gauge(
             "streamnb_lag_records", "Records not yet read", ["topic", "partition"], registry=self.registry
         )
+
+    def collect_from(self, collector: Collector) -> None:
+        """Ask a collector for its figures too; another engine's takes the place of the one before."""
+        if self._collector is not None:
+            self.registry.unregister(self._collector)
+        self.registry.register(collector)
+        self._collector = collector
 
     def serve(self, settings: MetricsSettings) -> None:
         """Serve the page, if a port is set.
