@@ -163,6 +163,7 @@ class NaiveBayes(Scorer):
             known=known,
             unknown=unknown,
             learned=self.learned,
+            learned_by_class=self.class_counts,
             flags=int(flags),
             explanation=explanation,
         )

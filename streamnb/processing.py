@@ -7,6 +7,7 @@ import numpy as np
 from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
 from streamnb.errors import RecordError
+from streamnb.evaluation.live import LiveEvaluation
 from streamnb.loop import Summary
 from streamnb.message import Decoder, Messages
 from streamnb.metrics import Metrics
@@ -22,7 +23,7 @@ class Processing:
     ----------
     name : str
         The model's, in every score.
-    classifier, decoder, sink, dead_letters, output, clock, metrics
+    classifier, decoder, sink, dead_letters, output, clock, metrics, evaluation
         What a batch passes through.
     summary : Summary
         Of the run; its accounts are kept here.
@@ -39,6 +40,7 @@ class Processing:
         output: Output,
         clock: Clock,
         metrics: Metrics,
+        evaluation: LiveEvaluation,
         summary: Summary,
     ) -> None:
         self.name = name
@@ -49,6 +51,7 @@ class Processing:
         self.output = output
         self.clock = clock
         self.metrics = metrics
+        self.evaluation = evaluation
         self.summary = summary
         self.accounts = summary.accounts
         self.emitted: dict[Partition, int] = {}  # offsets below were published in a committed transaction
@@ -58,6 +61,7 @@ class Processing:
         began_s = self.clock.monotonic_s()
         messages = self.decoder.decode(records)  # 2. Decode
         scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
+        self.evaluation.add(scores, messages.batch.labels)
         for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
             what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
@@ -87,14 +91,19 @@ class Processing:
         if self.output.state:
             state = {str(p): account.next_offset for p, account in self.accounts.items()}
             states = [{**state, str(partition): offset} for offset in offsets]
+        scores = scores if len(kept) == len(scores) else scores.take(kept)
+        abstained = self.output.abstain.reasons(scores)
         values = encode(
-            scores if len(kept) == len(scores) else scores.take(kept),
+            scores,
             ids=[messages.ids[i] for i in kept],
             model=self.name,
             partition=partition,
             offsets=offsets,
             states=states,
+            abstained=abstained,
         )
+        if abstained is not None:
+            self.metrics.abstain(abstained)
         if values:
             keys = [records.keys[row] for row in rows]
             self.sink.publish(partition.number, values, keys, [()] * len(values))

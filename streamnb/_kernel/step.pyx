@@ -89,6 +89,7 @@ cdef struct Out:  # one row of `Scores`
     double* odds
     double* u
     double* raw
+    double* by_class  # what each class has learned
     int64_t* numbers  # n_classes, known, unknown, learned, flags
 
 
@@ -311,13 +312,14 @@ cdef class Driver:
         cdef bint wide = width > 0
         posterior, odds, u = np.zeros((n, width)), np.full((n, width), np.nan), np.full((n, width), np.nan)
         raw = np.full((n, width), np.nan) if self.raw and score else None
-        numbers = np.zeros((n, 5), np.int64)
+        by_class, numbers = np.zeros((n, width)), np.zeros((n, 5), np.int64)
         cdef int64_t[::1] y = indices
         cdef double[::1] g = np.ones(n) if weights is None else np.array(weights, np.float64)
         cdef double[:, ::1] posterior_view = posterior
         cdef double[:, ::1] odds_view = odds
         cdef double[:, ::1] u_view = u
         cdef double[:, ::1] raw_view = raw if raw is not None else np.empty((0, 0))
+        cdef double[:, ::1] by_class_view = by_class
         cdef int64_t[:, ::1] numbers_view = numbers
         cdef bint has_raw = raw is not None
         self._begin(model, batch.fields, n, n_known, width, &y[0] if n else NULL, &inbox, alive)
@@ -331,6 +333,7 @@ cdef class Driver:
                 out.odds = &odds_view[i, 0] if wide else NULL
                 out.u = &u_view[i, 0] if wide else NULL
                 out.raw = &raw_view[i, 0] if wide and has_raw else NULL
+                out.by_class = &by_class_view[i, 0] if wide else NULL
                 failed = self._message(table, &inbox, i, y[i], g[i], score, &out)
                 if failed:
                     break
@@ -338,7 +341,7 @@ cdef class Driver:
         if failed:
             raise MemoryError(f"no memory to learn message {i} of the batch; those before it are learned")
         n_classes, known, unknown, learned, flags = numbers.T.copy()
-        return Scores(tuple(classes), n_classes, posterior, odds, u, raw, known, unknown, learned, flags)
+        return Scores(tuple(classes), n_classes, posterior, odds, u, raw, known, unknown, learned, by_class, flags)
 
     def one(self, model, fields, label, weight, bint score):
         """A batch of one in columns of one: what `step` does, without an array being made.
@@ -384,7 +387,7 @@ cdef class Driver:
         self._begin(model, fields, 1, n_known, width, &y, &inbox, alive)
         cdef Table* table = &self.store.table
         out.posterior, out.odds, out.u = self.row, self.row + self.capacity, self.row + 2 * self.capacity
-        out.raw, out.numbers = NULL, numbers
+        out.raw, out.by_class, out.numbers = NULL, NULL, numbers
         with nogil:
             failed = self._message(table, &inbox, 0, y, g, score, &out)
         self._done(model, classes if y >= 0 else None, &inbox)
@@ -849,6 +852,8 @@ cdef class Driver:
             return
         for c in range(C):
             weight += self.class_counts[c]
+        if out.by_class != NULL:
+            memcpy(out.by_class, self.class_counts, C * sizeof(double))
         if not weighed or out.raw != NULL:
             if S > 0:
                 self._log_joint(table, inbox, i)
