@@ -2,7 +2,8 @@
 
 Two rules of the house: scoring never changes a store, and a token whose counts are all zero has left the
 vocabulary. Counts are float64. With the weights the engine uses (multiples of 1/256) every sum is exact
-below 2^45, so the order in which messages were learned leaves no trace.
+below 2^45, so the order in which messages were learned leaves no trace. The room is long because what a
+store freezes and what is believed of frozen sections must be read side by side.
 """
 
 from __future__ import annotations
@@ -192,12 +193,8 @@ class CountStore:
             for view, counts in self.views.items()
             for token, row in counts.rows.items()
         )
-        rounded = {
-            (view, c)
-            for view, counts in self.views.items()
-            for c, total in enumerate(counts.totals)
-            if not is_exact(total)
-        }
+        each = ((view, c, n) for view in self for c, n in enumerate(self[view].totals))
+        rounded = {(view, c) for view, c, total in each if not is_exact(total)}
         for _, _, view, token in ranked[:n]:
             counts = self.views[view]
             row = counts.rows.pop(token)
@@ -207,8 +204,7 @@ class CountStore:
                     rounded.add((view, c))
             self.evicted_mass += sum_of(row)
         for view, c in rounded:  # the rounding of a heavy weight would stay behind
-            counts = self.views[view]
-            counts.totals[c] = sum_of([row[c] for row in counts.rows.values()])
+            self[view].totals[c] = sum_of([row[c] for row in self[view].rows.values()])
         self.evicted_tokens += n
 
     def add_class(self) -> None:

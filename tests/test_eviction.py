@@ -131,10 +131,11 @@ def test_a_flood_of_new_words_leaves_what_was_learned(compiled: bool) -> None:
 
 @TWINS
 def test_the_rounding_of_a_heavy_weight_goes_with_its_tokens(compiled: bool) -> None:
-    """Beside 1e9 a count of 0.1 is rounded: what is left must add up to the totals, and can be restored."""
+    """Beside 1e9 a count of 0.3 is rounded: what is left must add up to the totals, and can be restored."""
     model, other = (NaiveBayes(TEXT_ONLY, max_tokens=16, compiled=compiled) for _ in range(2))
     model.learn_one({"text": "heavy"}, "ham", 1e9)
-    model.learn_one({"text": "light lighter"}, "ham", 0.1)
+    for _ in range(7):
+        model.learn_one({"text": "light lighter"}, "ham", 0.3)
     model.learn_one({"text": " ".join(f"w{i}" for i in range(16))}, "ham", 0.3)
     counts = model.counts["words"]
     assert "heavy" not in counts.rows
