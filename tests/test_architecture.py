@@ -16,7 +16,7 @@ LAYERS = (
     ("__init__",),
     ("errors", "posterior"),
     ("files", "record", "columns", "mailbox"),
-    ("alphabet", "clock", "digest", "sections", "stopping"),
+    ("alphabet", "clock", "digest", "sections", "stopping", "watchdog"),
     ("whole", "stop_words"),
     ("tokens",),
     ("inverse", "bins"),
@@ -48,7 +48,7 @@ LAYERS = (
     ("engine",),
     ("supervision",),
     ("transports",),
-    ("transports.topics",),
+    ("transports.topics", "transports.kafka_decompression"),
     (
         "transports.kafka_client",
         "transports.kafka_records",
