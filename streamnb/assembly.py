@@ -282,8 +282,10 @@ def check_rooms(settings: Settings) -> tuple[InputSettings, OutputSettings, Outp
     return came, goes, aside
 
 
-def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False) -> Engine:
+def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False, rebuild: bool = False) -> Engine:
     """The whole engine; it holds the snapshot directory's lock until it is closed.
+
+    With `rebuild` it moves damaged snapshots aside and begins anew, which the lineage says.
 
     Raises
     ------
@@ -292,9 +294,13 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False) -> 
     """
     came, goes, aside = check_rooms(settings)
     built, reads = model(settings), decoder(settings)
-    store = SnapshotDirectory(Path(settings.snapshots.directory), settings.snapshots.keep, _kernel.memory)
+    kept = settings.snapshots
+    store = SnapshotDirectory(Path(kept.directory), kept.keep, kept.keep_hours, _kernel.memory)
     opened: list[Source | Sink | Transactions] = []
+    lineage: list[dict[str, object]] = []
     try:
+        if rebuild and (damaged := store.set_aside_all()):
+            lineage.append({"event": "rebuilt", "set_aside": damaged})
         opened.append(came_from := source(settings, came))
         within = transactions(settings, came, goes, aside)
         if within is not None:
@@ -324,4 +330,5 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False) -> 
         version=__version__,
         transactions=within,
         until_end=until_end,
+        lineage=lineage,
     )

@@ -13,21 +13,23 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from streamnb.dead_letters import DeadLetters
-from streamnb.errors import DeliveryError, FencedError, StorageError, TransactionError, TransportError
+from streamnb.delivery import delivery_noted, published_before
+from streamnb.errors import (
+    DeliveryError,
+    FencedError,
+    PositionError,
+    StorageError,
+    TransactionError,
+    TransportError,
+)
 from streamnb.loop import EngineSettings, Summary
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
-from streamnb.offsets import Account, Accounts
+from streamnb.offsets import Account, Accounts, check_accounts
 from streamnb.processing import Processing
 from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Transactions
 from streamnb.record import Partition, RecordBatch
-from streamnb.recovery import (
-    check_identity,
-    check_statistics,
-    delivery_noted,
-    published_before,
-    starting_point,
-)
+from streamnb.recovery import CatchUp, check_identity, check_statistics, skip, starting_point
 from streamnb.score import Output
 from streamnb.snapshot import Snapshot, differences
 from streamnb.snapshot_writer import Kept, SnapshotWriter
@@ -56,6 +58,8 @@ class Engine:
         For scores that are published exactly once; the sinks publish into them.
     until_end : bool
         Stop at the ends the partitions have when the engine starts, instead of waiting for more.
+    lineage : sequence of dict
+        What an auditor should know of a beginning without a snapshot.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class Engine:
         version: str = "",
         transactions: Transactions | None = None,
         until_end: bool = False,
+        lineage: Sequence[dict[str, object]] = (),
     ) -> None:
         self.classifier = classifier
         self.decoder = decoder
@@ -105,9 +110,9 @@ class Engine:
             metrics=metrics,
             summary=self.summary,
         )
-        self._ends: Mapping[Partition, int] | None = None
+        self._catch_up = CatchUp()
         self._identity: dict[str, str] = {}
-        self._lineage: list[dict[str, object]] = []
+        self._lineage = list(lineage)
         self._stopping = False
         self._transaction_began_s: float | None = None  # of the one that is open
         self._records_since_snapshot = 0
@@ -150,6 +155,7 @@ class Engine:
             self._pass(batches)  # 2. to 5.
             if self._transaction_began_s is None:
                 self._tend_snapshots()  # 6. and 7.
+            self._note_caught_up(began_s)
             if self._is_finished():
                 break
         self._commit_transaction()
@@ -235,6 +241,7 @@ class Engine:
 
     def _begin_snapshot(self) -> None:
         began_s = self.clock.monotonic_s()
+        self._check_accounts()
         frozen = self.classifier.freeze()  # 1. Freeze
         snapshot = Snapshot(
             values=frozen.values,
@@ -254,6 +261,11 @@ class Engine:
         self.writer.begin(snapshot, frozen.digest)  # 3. Write
         self._changed, self._records_since_snapshot = False, 0
         self.metrics.snapshot_seconds.observe(self.clock.monotonic_s() - began_s)
+
+    def _check_accounts(self) -> None:
+        for partition, account in self.accounts.items():
+            self.metrics.unaccounted.labels(partition.topic, str(partition.number)).set(account.balance())
+        check_accounts(self.accounts)
 
     def _note_kept(self, kept: Kept | None) -> None:
         if kept is None:
@@ -286,16 +298,28 @@ class Engine:
             changes = differences(snapshot.reading, self.classifier.reading())
             if changes:
                 self._note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
-        start = "earliest" if self.settings.start is None else self.settings.start
-        opened = self.source.open(self._next_offsets(), start)
+        opened = self._open()
         for partition, offset in opened.items():
             if partition not in self.accounts:
                 self.accounts[partition] = Account(offset, offset)
                 self._changed = True
-        self._ends = self.source.end_offsets()
+        self._catch_up = CatchUp(self.source.end_offsets())
         self.writer.schedule()
         self._resume_transactions()
         _log.info("ready at %s", _positions(self.accounts))
+
+    def _open(self) -> Mapping[Partition, int]:
+        """Take the partitions; where records are missing, stop or, if that was allowed, note it and go on."""
+        start = "earliest" if self.settings.start is None else self.settings.start
+        try:
+            return self.source.open(self._next_offsets(), start)
+        except PositionError as error:
+            if self.settings.on_data_loss == "stop" or not error.resume:
+                raise
+            _log.error("%s", error.what)
+            for event in skip(self.accounts, {Partition(*one): at for one, at in error.resume.items()}):
+                self._note(event)
+        return self.source.open(self._next_offsets(), start)
 
     def _resume_transactions(self) -> None:
         """Find out what was published already; kept with the state, so that a later start can rely on it."""
@@ -304,7 +328,7 @@ class Engine:
         else:
             committed = self.transactions.recover(self.accounts)  # shuts earlier learners out first
             self.processing.emitted, change = published_before(
-                self._lineage, self.transactions.name, self._next_offsets(), committed, self._ends
+                self._lineage, self.transactions.name, self._next_offsets(), committed, self._catch_up.ends
             )
             if change is not None:
                 self.transactions.begin()
@@ -325,9 +349,14 @@ class Engine:
     def _is_finished(self) -> bool:
         if self.source.finished():
             return True
-        if not self.until_end or self._ends is None:
-            return False
-        return all(self.accounts[partition].next_offset >= end for partition, end in self._ends.items())
+        return self.until_end and self._catch_up.is_known() and self._catch_up.is_done(self.accounts)
+
+    def _note_caught_up(self, began_s: float) -> None:
+        if not self._catch_up.done and self._catch_up.is_done(self.accounts):
+            self.metrics.ready.set(1)
+            self.metrics.replayed.inc(self.summary.records)
+            took_s = self.clock.monotonic_s() - began_s
+            _log.info("caught up with %d records in %.1f s", self.summary.records, took_s)
 
     def _note_lag(self) -> None:
         try:

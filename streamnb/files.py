@@ -326,6 +326,36 @@ def remove(path: Path) -> None:
         _sync_directory(path.parent)
 
 
+def move(path: Path, directory: Path) -> Path:
+    """Move a file into a directory of the same file system, durably; nothing there is overwritten.
+
+    Raises
+    ------
+    StorageError
+        It is not there, the name is taken in `directory`, or the disk refused.
+    """
+    make_directory(directory)
+    moved = directory / path.name
+    with _translated("move", path):
+        os.link(path, moved, follow_symlinks=False)
+        _sync_directory(directory)
+        path.unlink()
+        _sync_directory(path.parent)
+    return moved
+
+
+def modified_ms(path: Path) -> int:
+    """When a file was written, in milliseconds since 1970, as far as its file system knows.
+
+    Raises
+    ------
+    StorageError
+        It is not there.
+    """
+    with _translated("look at", path):
+        return path.lstat().st_mtime_ns // 1_000_000
+
+
 def sweep_temporary(directory: Path) -> list[str]:
     """Remove what a `write_new` that was killed left behind; only under the directory's lock.
 

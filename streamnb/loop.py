@@ -18,6 +18,8 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     start : "earliest", "latest", int (milliseconds since 1970) or None
         Where a first start begins; it must be said.
+    on_data_loss : "stop" or "skip"
+        What to do where the log no longer holds what comes after the snapshot.
     batch_records_max : int
         Records of one poll.
     poll_timeout_ms : int
@@ -36,6 +38,7 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     start: Start | None = None
+    on_data_loss: Literal["stop", "skip"] = "stop"
     batch_records_max: int = 2000
     poll_timeout_ms: int = 200
     poll_stalled_s: float = 60.0

@@ -63,6 +63,20 @@ class Metrics:
         self.next_offset = Gauge(
             "streamnb_next_offset", "Next offset to read", ["topic", "partition"], registry=self.registry
         )
+        self.unaccounted = Gauge(
+            "streamnb_unaccounted_records",
+            "Offsets passed but not accounted for: 0, or the engine stops",
+            ["topic", "partition"],
+            registry=self.registry,
+        )
+        self.ready = Gauge(
+            "streamnb_ready", "1 once the ends there were at the start are reached", registry=self.registry
+        )
+        self.replayed = Counter(
+            "streamnb_replayed_records",
+            "Records read before that: what came since the snapshot",
+            registry=self.registry,
+        )
         self.lag = Gauge(
             "streamnb_lag_records", "Records not yet read", ["topic", "partition"], registry=self.registry
         )

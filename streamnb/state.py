@@ -33,6 +33,7 @@ from streamnb.tokens import Tokenizer
 from streamnb.view import EVERY_FIELD, TEXT_ONLY, View, reads_text
 
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
+LEARNED_MAX = 1 << 53  # messages: past any stream, and whole in a float64
 HeadKind = Literal["calibrated", "product"]
 
 
@@ -227,7 +228,7 @@ class State:
             The state is not one of this model; the model must not be used.
         """
         classes, learned = values.get("classes"), values.get("learned")
-        if not isinstance(classes, list) or not isinstance(learned, int) or learned < 0:
+        if not isinstance(classes, list) or not isinstance(learned, int) or not 0 <= learned < LEARNED_MAX:
             raise SnapshotError("The state lacks its classes or its number of messages.", HINT)
         for label in classes:
             if not isinstance(label, str | bool | int) or type(label) is not type(classes[0]):

@@ -21,6 +21,7 @@ LAYERS = (
     ("tokens",),
     ("inverse", "bins"),
     ("smoothing", "blocks", "offsets", "container", "message", "metrics"),
+    ("migrations", "retention"),
     ("counts", "moments", "scatter", "occurrences", "field_totals", "score", "snapshot"),
     ("scatter_block", "bin_counts"),
     (
@@ -40,7 +41,7 @@ LAYERS = (
     ("scorer",),
     ("sums", "linear", "sampling"),
     ("naive_bayes", "protocols"),
-    ("loop", "classifiers.frames", "dead_letters", "recovery", "snapshots", "evaluation"),
+    ("loop", "delivery", "classifiers.frames", "dead_letters", "recovery", "snapshots", "evaluation"),
     ("snapshot_writer", "processing"),
     ("classifiers.estimator",),
     ("classifiers.words", "classifiers.fields", "classifiers.mixed"),
@@ -62,7 +63,7 @@ LAYERS = (
     ("endpoints",),
     ("config",),
     ("assembly",),
-    ("checks", "demo", "produce", "generate"),
+    ("checks", "demo", "produce", "generate", "snapshot_sums", "export"),
     ("cli.shared",),
     ("cli.stream", "cli.models", "cli.judging", "cli.snapshots"),
     ("cli",),
@@ -124,6 +125,7 @@ STREAM = {
     "engine",
     "loop",
     "processing",
+    "delivery",
     "supervision",
     "dead_letters",
 }
