@@ -30,9 +30,9 @@ from streamnb.endpoints import (
     TopicOutput,
     TopicsInput,
 )
-from streamnb.engine import EngineSettings
 from streamnb.errors import DataError, SettingsError, StorageError
 from streamnb.evaluation.live import EvaluationSettings
+from streamnb.loop import EngineSettings
 from streamnb.message import MessageFields
 from streamnb.metrics import MetricsSettings
 from streamnb.score import Output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client.registry import Collector
 
 from streamnb.errors import TransportError
 from streamnb.record import Partition
@@ -42,6 +43,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._evaluation: Collector | None = None
         self.records = Counter(
             "streamnb_records", "Offsets passed, by what became of them", ["outcome"], registry=self.registry
         )
@@ -66,6 +68,13 @@ class Metrics:
         self.lag = Gauge(
             "streamnb_lag_records", "Records not yet read", ["topic", "partition"], registry=self.registry
         )
+
+    def show(self, evaluation: Collector) -> None:
+        """Show what scores are worth, in the place of an earlier engine's figures."""
+        if self._evaluation is not None:
+            self.registry.unregister(self._evaluation)
+        self._evaluation = evaluation
+        self.registry.register(evaluation)
 
     def serve(self, settings: MetricsSettings) -> None:
         """Serve the page, if a port is set.

@@ -410,6 +410,29 @@ def test_every_option_reads_alike(texts: list[str], tokenizer: Tokenizer) -> Non
     assert models[1].digest() == models[0].digest()
 
 
+@pytest.mark.parametrize("rule", ["unicode", "words"])
+def test_every_character_of_ascii_is_what_the_alphabet_says_at_any_place(
+    rule: Literal["unicode", "words"],
+) -> None:
+    """The twin looks at 8 in a word and 64 in a bitmap: each character before, on and after their edges."""
+    texts = [
+        "".join(chr((i * 67 + shift) % 128) for i in range(size))
+        for shift in range(128)
+        for size in (7, 8, 65)
+    ]
+    texts += [
+        "x" * n + chr(i) + "Y" * (64 - n % 3) for n in (0, 1, 6, 7, 8, 62, 63, 64, 127) for i in range(128)
+    ]
+    tokenizer = Tokenizer(rule=rule, token_length_max=60)
+    models = [
+        NaiveBayes(TEXT_ONLY, head="product", tokenizer=tokenizer, compiled=compiled)
+        for compiled in (False, True)
+    ]
+    plain, twin = (model.step(Batch({"text": texts}, ["a"] * len(texts))) for model in models)
+    assert _said(twin) == _said(plain)
+    assert models[1].digest() == models[0].digest()
+
+
 @pytest.mark.parametrize("labels", [[True, False], [3, -(2**62), 0], ["", "\x00", "ß"]])
 def test_labels_are_of_any_type(labels: list[Label]) -> None:
     """Truth values, integers and any text."""

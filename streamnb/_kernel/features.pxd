@@ -16,6 +16,10 @@ cdef enum:
     BY_COUNTS, BY_BOOLEAN, BY_LOG
 
 cdef enum:
+    LOGS_BITS = 10  # logarithms that a view keeps: 16 KiB, near enough to the processor
+    RATIOS_BITS = 9  # and as much
+
+cdef enum:
     STAMP = 4294967296  # a stamp leaves room for so many features
 
 
@@ -23,6 +27,17 @@ cdef struct Part:  # of a view of text
     uint64_t group  # which text
     uint8_t* prefix  # what its tokens begin with
     uint64_t prefix_size
+
+
+cdef struct Log:
+    double count
+    double log
+
+
+cdef struct Ratio:
+    double n
+    double rest
+    double log
 
 
 cdef struct View:
@@ -37,9 +52,8 @@ cdef struct View:
     bint skips_unknown
     int smoothing
     double pseudo  # alpha, mu, or a Gaussian's pseudo-observations
-    double unit  # what a token counts that stands in a message once
-    double units  # a little more than 1 / unit
-    double* logs  # log(count + alpha), 0 where it was not asked for yet; see evidence.pxd
+    Log* logs  # those of log(count + alpha) that were asked for last; see evidence.pxd
+    Ratio* ratios  # and of log((n + alpha) / (rest + alpha))
     bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
     double without  # so many without
     Coins* coins  # of each class, while a batch runs

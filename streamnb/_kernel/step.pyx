@@ -31,10 +31,10 @@ from libc.string cimport memcpy, memset
 from streamnb._kernel cimport coins, evidence
 from streamnb._kernel.counts cimport CountStore
 from streamnb._kernel.drops cimport Drops, drop, load_drops
-from streamnb._kernel.evidence cimport LOGS, SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants, Moments
+from streamnb._kernel.evidence cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants, Moments
 from streamnb._kernel.features cimport (
-    BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, NUMBER, PAIRS, STAMP, WORDS,
-    Feature, Features, Given, Part, View, give, read_view, take_given, weigh
+    BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, LOGS_BITS, NUMBER, PAIRS, RATIOS_BITS, STAMP,
+    WORDS, Feature, Features, Given, Log, Part, Ratio, View, give, read_view, take_given, weigh
 )
 from streamnb._kernel.head cimport (
     Head, HeadConstants, Normal, add_to, centre_and_clip, form_opinion, learn, log_odds, log_odds_of,
@@ -213,11 +213,15 @@ cdef class Driver:
             into.pseudo = event.smoothing.mu
 
     cdef _keep_logs(self, View* into):
-        into.unit = 177.0 / 256.0 if into.weight == BY_LOG else 1.0
-        into.units = (1.0 / into.unit) * (1.0 + 1e-15)
-        into.logs = <double*>calloc(LOGS, sizeof(double))
-        if into.logs == NULL:
+        cdef uint64_t i
+        into.logs = <Log*>malloc((1 << LOGS_BITS) * sizeof(Log))
+        into.ratios = <Ratio*>malloc((1 << RATIOS_BITS) * sizeof(Ratio))
+        if not (into.logs and into.ratios):
             raise MemoryError("no memory for a driver")
+        for i in range(1 << LOGS_BITS):
+            into.logs[i].count = -1.0  # no count is
+        for i in range(1 << RATIOS_BITS):
+            into.ratios[i].n = -1.0
 
     cdef _describe_parts(self, View* into, list parts):
         cdef Part* part
@@ -243,6 +247,7 @@ cdef class Driver:
         if self.views != NULL:
             for i in range(self.n_views):
                 free(self.views[i].logs)
+                free(self.views[i].ratios)
                 for j in range(self.views[i].n_parts):
                     free(self.views[i].parts[j].prefix)
                 free(self.views[i].parts)
