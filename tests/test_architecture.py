@@ -68,7 +68,7 @@ LAYERS = (
     ("endpoints",),
     ("config",),
     ("assembly",),
-    ("peers.base",),
+    ("peers.base", "tuning"),
     ("peers.river", "peers.sklearn", "peers.vowpal"),
     ("peers",),
     ("checks", "demo", "produce", "generate"),
