@@ -97,7 +97,7 @@ class Engine:
         self.clock = clock
         self.metrics = metrics
         self.evaluation = LiveEvaluation(evaluation)
-        metrics.collect_from(self.evaluation)
+        metrics.show(self.evaluation)
         self.description = dict(description or {})
         self.version = version
         self.transactions = transactions
@@ -111,9 +111,9 @@ class Engine:
             sink=sink,
             dead_letters=dead_letters,
             output=output,
+            evaluation=self.evaluation,
             clock=clock,
             metrics=metrics,
-            evaluation=self.evaluation,
             summary=self.summary,
         )
         self._catch_up = CatchUp()
