@@ -193,7 +193,10 @@ def source(settings: Settings, room: InputSettings) -> Source:
         return ConfluentSource(room.topics, client(settings, room), group=room.group)
     from streamnb.transports.kafka import KafkaSource
 
-    return KafkaSource(room.topics, client(settings, room), group=room.group)
+    bytes_max = room.decompressed_bytes_max
+    return KafkaSource(
+        room.topics, client(settings, room), group=room.group, decompressed_bytes_max=bytes_max
+    )
 
 
 def transactions(
@@ -237,7 +240,11 @@ def sink(
     if isinstance(room, LinesOutput):
         return JsonlDeadLetters(room.path) if dead_letters else JsonlSink(room.path)
     brokers = client(settings, room)
-    limits = {"in_flight_max": room.in_flight_max, "delivery_timeout_ms": room.delivery_timeout_ms}
+    limits = {
+        "in_flight_max": room.in_flight_max,
+        "in_flight_bytes_max": room.in_flight_bytes_max,
+        "delivery_timeout_ms": room.delivery_timeout_ms,
+    }
     if isinstance(room, ConfluentOutput):
         from streamnb.transports.confluent import ConfluentSink
 

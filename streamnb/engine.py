@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from streamnb.dead_letters import DeadLetters
+from streamnb.delivery import delivery_noted, published_before
 from streamnb.errors import (
     DeliveryError,
     FencedError,
@@ -29,15 +30,7 @@ from streamnb.offsets import Account, Accounts, check_accounts
 from streamnb.processing import Processing
 from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Transactions
 from streamnb.record import Partition, RecordBatch
-from streamnb.recovery import (
-    CatchUp,
-    check_identity,
-    check_statistics,
-    delivery_noted,
-    published_before,
-    skip,
-    starting_point,
-)
+from streamnb.recovery import CatchUp, check_identity, check_statistics, skip, starting_point
 from streamnb.score import Output
 from streamnb.snapshot import Snapshot, differences
 from streamnb.snapshot_writer import Kept, SnapshotWriter
@@ -104,7 +97,7 @@ class Engine:
         self.clock = clock
         self.metrics = metrics
         self.evaluation = LiveEvaluation(evaluation)
-        metrics.collect_from(self.evaluation)
+        metrics.show(self.evaluation)
         self.description = dict(description or {})
         self.version = version
         self.transactions = transactions
@@ -118,9 +111,9 @@ class Engine:
             sink=sink,
             dead_letters=dead_letters,
             output=output,
+            evaluation=self.evaluation,
             clock=clock,
             metrics=metrics,
-            evaluation=self.evaluation,
             summary=self.summary,
         )
         self._catch_up = CatchUp()

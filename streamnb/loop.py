@@ -24,6 +24,8 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Records of one poll.
     poll_timeout_ms : int
         How long a poll waits for the first; also how soon a stop is noticed.
+    poll_stalled_s : float
+        `streamnb run` ends when a poll takes longer than this: the client is stuck.
     flush_timeout_ms : int
         How long a snapshot waits for the sinks.
     stop_deadline_s : float
@@ -39,6 +41,7 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on_data_loss: Literal["stop", "skip"] = "stop"
     batch_records_max: int = 2000
     poll_timeout_ms: int = 200
+    poll_stalled_s: float = 60.0
     flush_timeout_ms: int = 60_000
     stop_deadline_s: float = 20.0
     scores: Literal["at_least_once", "exactly_once"] = "at_least_once"
@@ -46,8 +49,9 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a batch without records, a time below 0 or no time to stop."""
-        if self.batch_records_max < 1 or not self.stop_deadline_s > 0:
-            raise ValueError("`batch_records_max` must be at least 1 and `stop_deadline_s` above 0")
+        if self.batch_records_max < 1 or not (self.stop_deadline_s > 0 and self.poll_stalled_s > 0):
+            names = "`poll_stalled_s` and `stop_deadline_s`"
+            raise ValueError(f"`batch_records_max` must be at least 1, {names} above 0")
         start = self.start if isinstance(self.start, int) else 0
         times = (self.poll_timeout_ms, self.flush_timeout_ms, self.transaction_interval_ms, start)
         if min(times) < 0:

@@ -23,7 +23,7 @@ class Processing:
     ----------
     name : str
         The model's, in every score.
-    classifier, decoder, sink, dead_letters, output, clock, metrics, evaluation
+    classifier, decoder, sink, dead_letters, output, evaluation, clock, metrics
         What a batch passes through.
     summary : Summary
         Of the run; its accounts are kept here.
@@ -38,9 +38,9 @@ class Processing:
         sink: Sink,
         dead_letters: DeadLetters,
         output: Output,
+        evaluation: LiveEvaluation,
         clock: Clock,
         metrics: Metrics,
-        evaluation: LiveEvaluation,
         summary: Summary,
     ) -> None:
         self.name = name
@@ -49,9 +49,9 @@ class Processing:
         self.sink = sink
         self.dead_letters = dead_letters
         self.output = output
+        self.evaluation = evaluation
         self.clock = clock
         self.metrics = metrics
-        self.evaluation = evaluation
         self.summary = summary
         self.accounts = summary.accounts
         self.emitted: dict[Partition, int] = {}  # offsets below were published in a committed transaction

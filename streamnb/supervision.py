@@ -5,12 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from typing import Any, cast
 
 from streamnb.engine import Engine
 from streamnb.errors import TransactionError, TransportError
 from streamnb.loop import Summary
+from streamnb.protocols import Source
+from streamnb.record import RecordBatch
 from streamnb.snapshot import Snapshot
 from streamnb.stopping import StopOnSignals
+from streamnb.watchdog import Watchdog
 
 BUDGET_S = 120.0
 PAUSE_S = 1.0
@@ -39,7 +43,10 @@ def run(build: Callable[[], Engine], begin_from: Snapshot | None = None) -> Summ
     while True:
         try:
             engine = build()
-            with StopOnSignals(engine.stop, engine.settings.stop_deadline_s):  # closing waits for the disk
+            # Closing waits for the disk, so signals are heard until then.
+            watchdog = Watchdog(engine.settings.poll_stalled_s)
+            engine.source = cast("Source", _Watched(engine.source, watchdog))
+            with StopOnSignals(engine.stop, engine.settings.stop_deadline_s), watchdog:
                 try:
                     return engine.run(begin_from)
                 finally:
@@ -56,3 +63,21 @@ def run(build: Callable[[], Engine], begin_from: Snapshot | None = None) -> Summ
             _log.warning("starting again from the last snapshot: %s", error)
             begin_from = None
             time.sleep(PAUSE_S)
+
+
+class _Watched:
+    """A source whose polls are watched."""
+
+    def __init__(self, source: Source, watchdog: Watchdog) -> None:
+        self._source = source
+        self._watchdog = watchdog
+
+    def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
+        self._watchdog.poll_begins()
+        try:
+            return self._source.poll(records_max, timeout_ms)
+        finally:
+            self._watchdog.poll_ends()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 whatever else a source does
+        return getattr(self._source, name)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamnb.delivery import DELIVERY, delivery_noted, published_before
 from streamnb.errors import DeliveryError, FencedError, PositionError, SettingsError, TransactionError
 from streamnb.loop import EngineSettings
 from streamnb.protocols import Transactions
 from streamnb.record import Partition
-from streamnb.recovery import DELIVERY, delivery_noted, published_before
 from streamnb.snapshots import SnapshotSettings
 from streamnb.transports.memory import Crash, MemorySink
 from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions

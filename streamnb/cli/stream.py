@@ -47,12 +47,11 @@ def run(
     begin = assembly.snapshot_at(begin_from) if begin_from is not None else None
     metrics = Metrics()
     metrics.serve(settings.metrics)
+    starts = iter([rebuild])
 
     def build() -> Engine:
-        nonlocal rebuild
-        built = assembly.engine(settings, metrics=metrics, until_end=until_end, rebuild=rebuild)
-        rebuild = False  # of what was there when the process began
-        return built
+        again = next(starts, False)  # damaged snapshots are moved aside once, not at each new engine
+        return assembly.engine(settings, metrics=metrics, until_end=until_end, rebuild=again)
 
     summary = supervision.run(build, begin)
     logging.getLogger("streamnb").info(

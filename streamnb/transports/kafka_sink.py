@@ -110,6 +110,8 @@ class KafkaSink(TopicSink):
         Settings of kafka-python, as for `KafkaSource`.
     in_flight_max : int
         Records sent and not yet acknowledged at which `publish` waits.
+    in_flight_bytes_max : int
+        Bytes of values and keys at which it waits.
     delivery_timeout_ms : int
         After this long without acknowledgement a record counts as not delivered.
     transactions : KafkaTransactions, optional
@@ -129,14 +131,17 @@ class KafkaSink(TopicSink):
         client: Mapping[str, object],
         *,
         in_flight_max: int = 20_000,
+        in_flight_bytes_max: int = 64 << 20,
         delivery_timeout_ms: int = 120_000,
         transactions: _Transactions | None = None,
     ) -> None:
         settings = client_settings(client)
         super().__init__(topic, brokers(settings), describe_topics(client, [topic]))
         self._in_flight_max = in_flight_max
+        self._in_flight_bytes_max = in_flight_bytes_max
+        self._in_flight_bytes = 0
         self._delivery_timeout_ms = delivery_timeout_ms
-        self._in_flight: deque[tuple[FutureRecordMetadata, int]] = deque()
+        self._in_flight: deque[tuple[FutureRecordMetadata, int, int]] = deque()
         self._failed = [partial(self._fail, number) for number in range(self._partitions)]
         self._own = transactions is None
         self._producer: Producer | None = (
@@ -165,12 +170,17 @@ class KafkaSink(TopicSink):
         send, failed, in_flight = self._producer.send, self._failed[target], self._in_flight
         try:
             for value, key, names in zip(values, keys, headers, strict=True):
-                if len(in_flight) >= self._in_flight_max:
+                size = len(value or b"") + len(key or b"")
+                while in_flight and (
+                    len(in_flight) >= self._in_flight_max
+                    or self._in_flight_bytes + size > self._in_flight_bytes_max
+                ):
                     self._wait_for_oldest(time.monotonic(), 2 * self._delivery_timeout_ms)
                 content = _Nothing.NOTHING if value is None else value
                 future = send(self._topic, content, key, list(names), target)
                 future.add_errback(failed)
-                in_flight.append((future, target))
+                in_flight.append((future, target, size))
+                self._in_flight_bytes += size
         except KafkaError as error:
             self._fail(target, error)
         except DeliveryError as error:
@@ -202,14 +212,14 @@ class KafkaSink(TopicSink):
         producer, self._producer = self._producer, None
         if producer is None or not self._own:
             return
-        if any(not future.is_done for future, _ in self._in_flight):
+        if any(not future.is_done for future, _, _ in self._in_flight):
             producer.abandon()
         self._in_flight.clear()
         producer.close(CLOSE_TIMEOUT_S)
 
     def _wait_for_oldest(self, since_s: float, timeout_ms: int) -> None:
         """Take the oldest record out of flight, unless it is still there `timeout_ms` after `since_s`."""
-        future, target = self._in_flight[0]
+        future, target, size = self._in_flight[0]
         try:
             future.get(max(since_s + timeout_ms / 1000 - time.monotonic(), 0))
         except KafkaError as error:
@@ -217,3 +227,4 @@ class KafkaSink(TopicSink):
                 raise self._not_acknowledged(len(self._in_flight), timeout_ms) from None
             self._fail(target, error)
         self._in_flight.popleft()
+        self._in_flight_bytes -= size
