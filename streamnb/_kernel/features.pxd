@@ -218,6 +218,7 @@ cdef inline int take_given(
         feature.start = start
         feature.size = size
         feature.hash = hash_bytes(scratch.bytes + start, size, features.seed + view.store)
+        snb_prefetch(features.slots + (feature.hash & features.slots_mask))
         feature.f = given.counts[i]
         n[0] += 1
     return 0

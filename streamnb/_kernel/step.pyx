@@ -386,7 +386,7 @@ cdef class Driver:
         width = len(classes)
         self._begin(model, fields, 1, n_known, width, &y, &inbox, alive)
         cdef Table* table = &self.store.table
-        out.posterior, out.odds, out.u = self.row, self.row + self.capacity, self.row + 2 * self.capacity
+        out.posterior, out.odds, out.u = self.row, NULL, self.row + self.capacity
         out.raw, out.by_class, out.numbers = NULL, NULL, numbers
         with nogil:
             failed = self._message(table, &inbox, 0, y, g, score, &out)
@@ -863,6 +863,8 @@ cdef class Driver:
         never_labelled(self.head.posterior if weighed else self.d, self.active, S, C, weight, out.posterior)
         for j in range(S):
             out.u[self.active[j]] = u[j]
+        if out.odds == NULL:  # nobody asks
+            return
         if not weighed and S == C:
             log_odds(self.joint, C, out.odds)
         else:
