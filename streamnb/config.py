@@ -31,6 +31,7 @@ from streamnb.endpoints import (
     TopicsInput,
 )
 from streamnb.errors import DataError, SettingsError, StorageError
+from streamnb.guard import GuardSettings
 from streamnb.loop import EngineSettings
 from streamnb.message import MessageFields
 from streamnb.metrics import MetricsSettings
@@ -99,6 +100,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sink: OutputSettings | None = None
     dead_letters: DeadLetterSettings = DeadLetterSettings()
     engine: EngineSettings = EngineSettings()
+    guard: GuardSettings = GuardSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
     output: Output = Output()
     metrics: MetricsSettings = MetricsSettings()
