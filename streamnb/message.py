@@ -78,7 +78,7 @@ class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a limit below 1."""
         if min(self.bytes_max, self.key_bytes_max, self.headers_max) < 1:
-            raise ValueError("`key_bytes_max`, `headers_max` and `bytes_max` must be at least 1")
+            raise ValueError("`bytes_max` must be at least 1, and so must `key_bytes_max` and `headers_max`")
 
 
 @dataclass(slots=True)
