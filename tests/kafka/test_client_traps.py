@@ -107,8 +107,10 @@ def test_A11_a_tombstone_is_read_as_one(broker: str) -> None:
 def test_B21_bytes_in_flight_are_bounded_while_the_broker_is_away(own_broker: Broker) -> None:
     """The client itself would take all that it is given."""
     topic, client = topic_of(own_broker.address)
-    client["request_timeout_ms"] = 1000
-    sink = KafkaSink(topic, client, in_flight_bytes_max=100_000, delivery_timeout_ms=1500)
+    client["request_timeout_ms"] = 600
+    sink = KafkaSink(topic, client, in_flight_bytes_max=100_000, delivery_timeout_ms=1000)
+    sink.publish(0, [b"first"], [None], [()])
+    sink.flush(10_000)
     own_broker.kill()
     held: list[int] = []
 
