@@ -216,7 +216,7 @@ def test_only_one_room_opens_files() -> None:
 
 
 @pytest.mark.parametrize("word", ["pickle", "eval(", "exec(", "yaml", "marshal", "shelve", "allow_pickle"])
-def test_nothing_that_is_loaded_can_run(word: str) -> None:
+def test_G9_nothing_that_is_loaded_can_run(word: str) -> None:
     """No load path may execute what it reads."""
     assert [room for room, path in FILES.items() if word in path.read_text()] == []
 
