@@ -13,14 +13,23 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from streamnb.dead_letters import DeadLetters
-from streamnb.errors import PositionError, StorageError, TransportError
+from streamnb.delivery import delivery_noted, published_before
+from streamnb.errors import (
+    DeliveryError,
+    FencedError,
+    PositionError,
+    StorageError,
+    TransactionError,
+    TransportError,
+)
+from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
 from streamnb.loop import EngineSettings, Summary
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
 from streamnb.offsets import Account, Accounts, check_accounts
 from streamnb.processing import Processing
-from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source
-from streamnb.record import Partition
+from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Transactions
+from streamnb.record import Partition, RecordBatch
 from streamnb.recovery import CatchUp, check_identity, check_statistics, skip, starting_point
 from streamnb.score import Output
 from streamnb.snapshot import Snapshot, differences
@@ -42,10 +51,13 @@ class Engine:
     settings : EngineSettings
     snapshots : SnapshotSettings
     output : Output
+    evaluation : EvaluationSettings
     description : mapping
         The settings that rebuild the model, for the snapshot.
     version : str
         Of streamnb, for the snapshot.
+    transactions : Transactions, optional
+        For scores that are published exactly once; the sinks publish into them.
     until_end : bool
         Stop at the ends the partitions have when the engine starts, instead of waiting for more.
     lineage : sequence of dict
@@ -67,8 +79,10 @@ class Engine:
         output: Output,
         clock: Clock,
         metrics: Metrics,
+        evaluation: EvaluationSettings | None = None,
         description: Mapping[str, object] | None = None,
         version: str = "",
+        transactions: Transactions | None = None,
         until_end: bool = False,
         lineage: Sequence[dict[str, object]] = (),
     ) -> None:
@@ -82,8 +96,11 @@ class Engine:
         self.writer = SnapshotWriter(store, snapshots, clock, metrics)
         self.clock = clock
         self.metrics = metrics
+        self.evaluation = LiveEvaluation(evaluation)
+        metrics.collect_from(self.evaluation)
         self.description = dict(description or {})
         self.version = version
+        self.transactions = transactions
         self.until_end = until_end
         self.accounts: Accounts = {}
         self.summary = Summary(accounts=self.accounts)
@@ -96,18 +113,25 @@ class Engine:
             output=output,
             clock=clock,
             metrics=metrics,
+            evaluation=self.evaluation,
             summary=self.summary,
         )
         self._catch_up = CatchUp()
         self._identity: dict[str, str] = {}
         self._lineage = list(lineage)
         self._stopping = False
+        self._transaction_began_s: float | None = None  # of the one that is open
         self._records_since_snapshot = 0
         self._changed = False  # since the newest snapshot, or the one in flight
 
     def stop(self) -> None:
         """Ask the loop to end after the batch in hand; safe from a signal handler."""
         self._stopping = True
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stopping
 
     def run(self, begin_from: Snapshot | None = None) -> Summary:
         """Recover, then loop until stopped or the source has ended:
@@ -134,23 +158,56 @@ class Engine:
         self._recover(begin_from)
         while not self._stopping:
             batches = self.source.poll(pace.batch_records_max, pace.poll_timeout_ms)  # 1. Poll
-            for records in batches:
-                self._records_since_snapshot += self.processing.process(records)  # 2. to 5.
-                self._changed = True
-            self._tend_snapshots()  # 6. and 7.
+            self._pass(batches)  # 2. to 5.
+            if self._transaction_began_s is None:
+                self._tend_snapshots()  # 6. and 7.
             self._note_caught_up(began_s)
             if self._is_finished():
                 break
+        self._commit_transaction()
         self.snapshot()
         self.summary.seconds = self.clock.monotonic_s() - began_s
         self.summary.digest = self.classifier.digest()
         return self.summary
 
+    def _pass(self, batches: Sequence[RecordBatch]) -> None:
+        """The batches of one poll, into a transaction if there are any.
+
+        It is committed when no more records wait or it has become old: a slow stream's scores are seen poll
+        by poll, and a fast one does not wait for the brokers at each.
+        """
+        emitted, n = self.processing.emitted, sum(map(len, batches))
+        new = any(records.next_offset > emitted.get(records.partition, 0) for records in batches)
+        if new and self.transactions is not None and self._transaction_began_s is None:
+            self.transactions.begin()
+            self._transaction_began_s = self.clock.monotonic_s()
+        try:
+            for records in batches:
+                self._records_since_snapshot += self.processing.process(records)
+                self._changed = True
+        except DeliveryError as error:
+            if self.transactions is None or isinstance(error, FencedError):
+                raise
+            raise TransactionError(error.what, error.hint) from error
+        if n < self.settings.batch_records_max or self._transaction_is_old():
+            self._commit_transaction()
+
+    def _transaction_is_old(self) -> bool:
+        began_s, interval_s = self._transaction_began_s, self.settings.transaction_interval_ms / 1000
+        return began_s is not None and self.clock.monotonic_s() >= began_s + interval_s
+
+    def _commit_transaction(self) -> None:
+        if self.transactions is not None and self._transaction_began_s is not None:
+            emitted, passed = self.processing.emitted, self._next_offsets()
+            self.transactions.commit({one: max(at, emitted.get(one, 0)) for one, at in passed.items()})
+            self._transaction_began_s = None
+
     def close(self) -> None:
         """Let go of source, sinks and snapshots, whatever happened before; what is in flight ends first."""
         self.writer.close()
-        for part in (self.source, self.sink, self.dead_letters.sink, self.store):
-            part.close()
+        for part in (self.source, self.sink, self.dead_letters.sink, self.transactions, self.store):
+            if part is not None:
+                part.close()
 
     # ---- snapshots
 
@@ -219,10 +276,14 @@ class Engine:
     def _note_kept(self, kept: Kept | None) -> None:
         if kept is None:
             return
-        self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
+        if self.transactions is None:  # which commit offsets themselves, and further ones by now
+            self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
         self.summary.snapshots += 1
         self._note_lag()
         _log.info("snapshot %d holds %s", kept.sequence, _positions(kept.accounts))
+        worth = self.evaluation.sentence()
+        if worth:
+            _log.info("%s", worth)
 
     def _statistics(self) -> dict[str, object]:
         return {"message": self.decoder.statistics(), "model": self.classifier.statistics()}
@@ -253,6 +314,7 @@ class Engine:
                 self._changed = True
         self._catch_up = CatchUp(self.source.end_offsets())
         self.writer.schedule()
+        self._resume_transactions()
         _log.info("ready at %s", _positions(self.accounts))
 
     def _open(self) -> Mapping[Partition, int]:
@@ -267,6 +329,23 @@ class Engine:
             for event in skip(self.accounts, {Partition(*one): at for one, at in error.resume.items()}):
                 self._note(event)
         return self.source.open(self._next_offsets(), start)
+
+    def _resume_transactions(self) -> None:
+        """Find out what was published already; kept with the state, so that a later start can rely on it."""
+        if self.transactions is None:
+            change = delivery_noted(self._lineage, None)
+        else:
+            committed = self.transactions.recover(self.accounts)  # shuts earlier learners out first
+            self.processing.emitted, change = published_before(
+                self._lineage, self.transactions.name, self._next_offsets(), committed, self._catch_up.ends
+            )
+            if change is not None:
+                self.transactions.begin()
+                self.transactions.commit(self._next_offsets())
+        if change is not None:
+            self._note(change)
+        if self.transactions is not None and self._changed:
+            self.snapshot()
 
     def _next_offsets(self) -> dict[Partition, int]:
         return {partition: account.next_offset for partition, account in self.accounts.items()}

@@ -76,6 +76,14 @@ class DeliveryError(TransportError):
     """A score or dead letter was not acknowledged; no snapshot may be taken."""
 
 
+class TransactionError(DeliveryError):
+    """What became of a transaction is not known: only starting again from the last snapshot finds out."""
+
+
+class FencedError(DeliveryError):
+    """Another learner has taken this one's place, and nothing of this one's is taken any more."""
+
+
 class StorageError(StreamnbError):
     """The disk refused."""
 

@@ -14,6 +14,7 @@ import gzip
 import io
 import os
 import select
+import socket
 import stat
 import time
 import zlib
@@ -24,8 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from streamnb.errors import DataError, DeliveryError, SettingsError, StorageError, StreamnbError
+from streamnb.errors import DataError, DeliveryError, FencedError, SettingsError, StorageError, StreamnbError
 
+_HOLDER_BYTES_MAX = 512
 _CHUNK_BYTES = 1 << 18  # one read; a pipe gives at most 64 KiB at once
 _LINES_BYTES_MAX = 1 << 24  # after so many bytes `read_lines` is content with fewer lines than asked
 
@@ -396,10 +398,40 @@ class Lock:
     """A directory's exclusive lock: a context manager, let go by `close` or the process's end.
 
     A forked child shares it; an executed program does not.
+
+    Attributes
+    ----------
+    epoch : int
+        How often the lock was taken: each holder's is one more than the last one's.
     """
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, path: Path, epoch: int) -> None:
+        self.epoch = epoch
         self._fd = fd
+        self._path = path
+
+    def check(self) -> None:
+        """See that the lock is still this one's, whatever happened to the directory meanwhile.
+
+        Where the directory was moved and made again, or a file system does not keep locks, another learner
+        may hold it by now; then nothing may be published there any more.
+
+        Raises
+        ------
+        FencedError
+            Another has taken it, or it is gone.
+        """
+        try:
+            with self._path.open("rb") as found:
+                same = os.path.sameopenfile(found.fileno(), self._fd)
+                holder = found.read(_HOLDER_BYTES_MAX)
+        except OSError:
+            same, holder = False, b""
+        if not same or not holder.startswith(b"epoch %d, " % self.epoch):
+            raise FencedError(
+                f"{self._path.parent} is not this learner's any more: {_holder(holder)} has it.",
+                "Let only one learner run, and start again: it resumes from the last snapshot.",
+            )
 
     def close(self) -> None:
         """Let go. Closing twice does nothing. The file stays: removing it would let two learners in."""
@@ -426,16 +458,35 @@ def lock_directory(path: Path) -> Lock:
         fd = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            epoch = _epoch_after(os.pread(fd, _HOLDER_BYTES_MAX, 0))
+            began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            said = f"epoch {epoch}, process {os.getpid()} on {socket.gethostname()} since {began}\n".encode()
+            os.pwrite(fd, said, 0)
+            os.ftruncate(fd, len(said))
+            os.fsync(fd)
         except BlockingIOError as error:
+            holder = _holder(os.pread(fd, _HOLDER_BYTES_MAX, 0))
             os.close(fd)
             raise StorageError(
-                f"The snapshot directory {path} is in use by another learner.",
+                f"The snapshot directory {path} is in use by another learner, {holder}.",
                 "Stop that learner, or give this one a directory of its own.",
             ) from error
         except OSError:
             os.close(fd)
             raise
-    return Lock(fd)
+    return Lock(fd, path / "lock", epoch)
+
+
+def _epoch_after(holder: bytes) -> int:
+    """One more than what the last holder wrote; a directory without it begins at 1."""
+    digits = holder.removeprefix(b"epoch ").partition(b",")[0]
+    return int(digits) + 1 if digits.isdigit() else 1
+
+
+def _holder(said: bytes) -> str:
+    """Who says to hold a lock, for people."""
+    line = said.decode("ascii", "replace").strip().partition(", ")[2]
+    return line if line.isprintable() and line else "nobody that says so"
 
 
 # Lines in
@@ -477,6 +528,12 @@ class LineReader:
     def ended(self) -> bool:
         """Whether every line was returned; known at the latest after a `read_lines` that gave none."""
         return self._at_end
+
+    @property
+    def share_read(self) -> float | None:
+        """How much of the file was read, from 0 to 1, by its bytes on the disk; ``None`` for a pipe."""
+        size = 0 if self._live else os.fstat(self._raw.fileno()).st_size
+        return min(1.0, self._raw.tell() / size) if size else None
 
     def read_lines(self, n: int, timeout_ms: int | None = None) -> list[bytes | LongLine]:
         """At most `n` lines; none only at the end or after `timeout_ms`.

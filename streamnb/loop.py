@@ -24,26 +24,39 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Records of one poll.
     poll_timeout_ms : int
         How long a poll waits for the first; also how soon a stop is noticed.
+    poll_stalled_s : float
+        `streamnb run` ends when a poll takes longer than this: the client is stuck.
     flush_timeout_ms : int
         How long a snapshot waits for the sinks.
     stop_deadline_s : float
         A stop that takes longer ends the process; the last snapshot stays in force.
+    scores : {"at_least_once", "exactly_once"}
+        Whether a crash may publish a score twice (its source address tells), or each batch is one
+        transaction of Kafka, for readers that read only what is committed.
+    transaction_interval_ms : int
+        While records wait, a transaction takes in further polls until it is so old.
     """
 
     start: Start | None = None
     on_data_loss: Literal["stop", "skip"] = "stop"
     batch_records_max: int = 2000
     poll_timeout_ms: int = 200
+    poll_stalled_s: float = 60.0
     flush_timeout_ms: int = 60_000
     stop_deadline_s: float = 20.0
+    scores: Literal["at_least_once", "exactly_once"] = "at_least_once"
+    transaction_interval_ms: int = 100
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a batch without records, a time below 0 or no time to stop."""
-        if self.batch_records_max < 1 or not self.stop_deadline_s > 0:
-            raise ValueError("`batch_records_max` must be at least 1 and `stop_deadline_s` above 0")
+        if self.batch_records_max < 1 or not (self.stop_deadline_s > 0 and self.poll_stalled_s > 0):
+            names = "`poll_stalled_s` and `stop_deadline_s`"
+            raise ValueError(f"`batch_records_max` must be at least 1, {names} above 0")
         start = self.start if isinstance(self.start, int) else 0
-        if min(self.poll_timeout_ms, self.flush_timeout_ms, start) < 0:
-            raise ValueError("`start`, `poll_timeout_ms` and `flush_timeout_ms` must not be below 0")
+        times = (self.poll_timeout_ms, self.flush_timeout_ms, self.transaction_interval_ms, start)
+        if min(times) < 0:
+            names = "`start`, `poll_timeout_ms`, `flush_timeout_ms` and `transaction_interval_ms`"
+            raise ValueError(f"{names} must not be below 0")
 
 
 @dataclass(slots=True)

@@ -7,11 +7,12 @@ import numpy as np
 from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
 from streamnb.errors import RecordError
+from streamnb.evaluation.live import LiveEvaluation
 from streamnb.loop import Summary
 from streamnb.message import Decoder, Messages
 from streamnb.metrics import Metrics
 from streamnb.protocols import Classifier, Clock, Sink
-from streamnb.record import RecordBatch
+from streamnb.record import Partition, RecordBatch
 from streamnb.score import Output, encode
 
 
@@ -22,7 +23,7 @@ class Processing:
     ----------
     name : str
         The model's, in every score.
-    classifier, decoder, sink, dead_letters, output, clock, metrics
+    classifier, decoder, sink, dead_letters, output, clock, metrics, evaluation
         What a batch passes through.
     summary : Summary
         Of the run; its accounts are kept here.
@@ -39,6 +40,7 @@ class Processing:
         output: Output,
         clock: Clock,
         metrics: Metrics,
+        evaluation: LiveEvaluation,
         summary: Summary,
     ) -> None:
         self.name = name
@@ -49,14 +51,17 @@ class Processing:
         self.output = output
         self.clock = clock
         self.metrics = metrics
+        self.evaluation = evaluation
         self.summary = summary
         self.accounts = summary.accounts
+        self.emitted: dict[Partition, int] = {}  # offsets below were published in a committed transaction
 
     def process(self, records: RecordBatch) -> int:
         """One batch, from its bytes to its account; returns how many offsets held a record."""
         began_s = self.clock.monotonic_s()
         messages = self.decoder.decode(records)  # 2. Decode
         scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
+        self.evaluation.add(scores, messages.batch.labels)
         for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
             what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
@@ -66,7 +71,10 @@ class Processing:
         return len(records) + sum(span.next_offset - span.first_offset for span in records.unreadable)
 
     def _publish(self, records: RecordBatch, messages: Messages, scores: Scores) -> tuple[int, int]:
-        """Publish a batch; returns how many scores were, and how many messages were learned."""
+        """Publish a batch; returns how many scores there are, and how many messages were learned.
+
+        What an earlier process published in a committed transaction is learned again and not published.
+        """
         partition, labels = records.partition, messages.batch.labels
         refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
         kept = [i for i in range(len(labels)) if i not in refused]
@@ -74,25 +82,33 @@ class Processing:
         learned = len(kept) - len(unlabelled)
         if self.output.emit == "unlabelled":
             kept = unlabelled
+        scored, emitted = len(kept), self.emitted.get(partition, 0)
+        if records.offsets and records.offsets[0] < emitted:
+            kept = [i for i in kept if records.offsets[messages.rows[i]] >= emitted]
         rows = [messages.rows[i] for i in kept]
         offsets = [records.offsets[row] for row in rows]
         states = None
         if self.output.state:
             state = {str(p): account.next_offset for p, account in self.accounts.items()}
             states = [{**state, str(partition): offset} for offset in offsets]
+        scores = scores if len(kept) == len(scores) else scores.take(kept)
+        abstained = self.output.abstain.reasons(scores)
         values = encode(
-            scores if len(kept) == len(scores) else scores.take(kept),
+            scores,
             ids=[messages.ids[i] for i in kept],
             model=self.name,
             partition=partition,
             offsets=offsets,
             states=states,
+            abstained=abstained,
         )
+        if abstained is not None:
+            self.metrics.abstain(abstained)
         if values:
             keys = [records.keys[row] for row in rows]
             self.sink.publish(partition.number, values, keys, [()] * len(values))
-        self.dead_letters.publish(records, messages.refused)
-        return len(values), learned
+        self.dead_letters.publish(records, messages.refused, emitted)
+        return scored, learned
 
     def _account(self, records: RecordBatch, messages: Messages, published: int, learned: int) -> None:
         account = self.accounts[records.partition]

@@ -154,15 +154,15 @@ class CatchUp:
     """
 
     def __init__(self, ends: Mapping[Partition, int] | None = None) -> None:
-        self._ends = ends
+        self.ends = ends
         self.done = False
 
     def is_known(self) -> bool:
         """Whether the log says where it ends."""
-        return self._ends is not None
+        return self.ends is not None
 
     def is_done(self, accounts: Accounts) -> bool:
         """Whether every partition stands at the end it had, or beyond; once done, for good."""
-        ends = self._ends or {}
+        ends = self.ends or {}
         self.done = self.done or all(accounts[one].next_offset >= end for one, end in ends.items())
         return self.done

@@ -8,7 +8,7 @@ or nothing was ever learned. Nothing but `streamnb.retention` decides which one 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -122,6 +122,8 @@ class SnapshotDirectory:
         ------
         StorageError
             It is not kept; the newest stays in force.
+        FencedError
+            Another learner has taken the directory meanwhile.
         """
         sequence = self._publish(snapshot)
         try:
@@ -188,8 +190,13 @@ class SnapshotDirectory:
         aside = self.directory / SET_ASIDE
         used = _names(self.directory) + (_names(aside) if files.is_directory(aside) else [])
         sequence = max(map(_number, used), default=0) + 1
-        files.write_new(self.directory / _name(sequence), snapshot.numbered(sequence).encode())
+        files.write_new(self.directory / _name(sequence), self._checked(snapshot.numbered(sequence).encode()))
         return sequence
+
+    def _checked(self, chunks: Iterator[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+        """The chunks, and before the file gets its name the check that the directory is still ours."""
+        yield from chunks
+        self._lock.check()
 
     def _prune(self) -> None:
         pinned = set(files.list_names(self.directory, PINNED))
