@@ -346,6 +346,7 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False, reb
         output=settings.output,
         clock=clock,
         metrics=metrics,
+        evaluation=settings.evaluation,
         description=description(settings),
         version=__version__,
         transactions=within,

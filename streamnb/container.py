@@ -23,6 +23,7 @@ the sections. `streamnb.counts.CountStore.freeze` says how tokens and their coun
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -70,7 +71,7 @@ class _Entry(NamedTuple):
 
     @property
     def size(self) -> int:
-        return int(self.dtype.itemsize) * int(np.prod(self.shape, dtype=object))
+        return int(self.dtype.itemsize) * math.prod(self.shape)
 
 
 class File(Protocol):
@@ -192,7 +193,7 @@ def read(file: File, allocate: Allocate = fresh) -> Contents:
     if n_sections > SECTIONS_MAX or header_size > HEADER_BYTES_MAX or head_end > body_end:
         raise _torn("its header does not fit into it")
     head = memoryview(_part(file, 0, head_end))
-    if crc32c(head) != head_checksum or any(head[head_size:]):
+    if crc32c(head) != head_checksum or head[head_size:] != bytes(head_end - head_size):
         raise _torn("the checksum of its header is wrong")
     table = _PROLOGUE.size + header_size
     sections = _sections(file, head[table:head_size], head_end, body_end, allocate)
@@ -240,7 +241,7 @@ def _section(file: File, entry: _Entry, allocate: Allocate) -> Section:
         file.read_into(piece, entry.offset + at)
         checksum = crc32c(piece, checksum)
     padding = _part(file, entry.offset + size, _padding(size))
-    if crc32c(padding, checksum) != entry.checksum or any(padding):
+    if crc32c(padding, checksum) != entry.checksum or padding != bytes(len(padding)):
         raise _torn(f"the checksum of section `{entry.name}` is wrong")
     return np.frombuffer(memory.toreadonly(), entry.dtype).reshape(entry.shape)
 

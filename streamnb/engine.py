@@ -22,6 +22,7 @@ from streamnb.errors import (
     TransactionError,
     TransportError,
 )
+from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
 from streamnb.guard import Guard
 from streamnb.loop import EngineSettings, Summary
 from streamnb.message import Decoder
@@ -52,6 +53,7 @@ class Engine:
     settings : EngineSettings
     snapshots : SnapshotSettings
     output : Output
+    evaluation : EvaluationSettings
     description : mapping
         The settings that rebuild the model, for the snapshot.
     version : str
@@ -81,6 +83,7 @@ class Engine:
         output: Output,
         clock: Clock,
         metrics: Metrics,
+        evaluation: EvaluationSettings | None = None,
         description: Mapping[str, object] | None = None,
         version: str = "",
         transactions: Transactions | None = None,
@@ -98,6 +101,8 @@ class Engine:
         self.writer = SnapshotWriter(store, snapshots, clock, metrics)
         self.clock = clock
         self.metrics = metrics
+        self.evaluation = LiveEvaluation(evaluation)
+        metrics.collect_from(self.evaluation)
         self.description = dict(description or {})
         self.version = version
         self.transactions = transactions
@@ -113,6 +118,7 @@ class Engine:
             output=output,
             clock=clock,
             metrics=metrics,
+            evaluation=self.evaluation,
             summary=self.summary,
             guard=guard,
         )
@@ -282,6 +288,9 @@ class Engine:
         self.summary.snapshots += 1
         self._note_lag()
         _log.info("snapshot %d holds %s", kept.sequence, _positions(kept.accounts))
+        worth = self.evaluation.sentence()
+        if worth:
+            _log.info("%s", worth)
 
     def _statistics(self) -> dict[str, object]:
         return {"message": self.decoder.statistics(), "model": self.classifier.statistics()}

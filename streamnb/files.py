@@ -2,6 +2,7 @@
 
 A file of state is published complete or not at all, under a name that did not exist, and never changed
 afterwards. Whatever the operating system refuses becomes one sentence with the path, its reason and a hint.
+State and directories are touched through `os` and `fcntl` alone, so that `tests/faulty_disk.py` can stand in.
 The room is long because it is the only one: what a disk can do to the others is met here and nowhere else.
 """
 
@@ -214,7 +215,7 @@ def write_new(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
         with _translated("write", path):
             written = _write_durably(fd, chunks)
             os.link(temporary, path, follow_symlinks=False)
-            temporary.unlink()
+            os.unlink(temporary)
             _sync_directory(path.parent)
     except BaseException as error:
         left = [name for name in (path, temporary) if not _withdrawn(name, ours)]
@@ -249,8 +250,8 @@ def _write_all(fd: int, data: bytes | memoryview) -> int:
 def _withdrawn(name: Path, ours: os.stat_result) -> bool:
     """Whether `name` is no longer there, or was never ours to remove."""
     try:
-        if os.path.samestat(ours, name.lstat()):
-            name.unlink()
+        if os.path.samestat(ours, os.lstat(name)):
+            os.unlink(name)
     except FileNotFoundError:
         return True
     except OSError:
@@ -281,11 +282,15 @@ def make_directory(path: Path) -> None:
         Something else stands there, this user may not write in it, or every user may.
     """
     with _translated("create the directory", path):
-        missing = [directory for directory in (path, *path.parents) if not directory.exists()]
+        missing = [directory for directory in (path, *path.parents) if not os.path.exists(directory)]
         for directory in reversed(missing):
-            directory.mkdir(mode=0o700, exist_ok=True)
+            try:
+                os.mkdir(directory, 0o700)
+            except FileExistsError:  # by another process meanwhile, or a link that leads nowhere
+                if not os.path.isdir(directory):
+                    raise
             _sync_directory(directory.parent)
-        status = path.stat()
+        status = os.stat(path)
     if not stat.S_ISDIR(status.st_mode):
         raise StorageError(
             f"{path} is not a directory.", "Name a directory, or a path that does not exist yet."
@@ -311,8 +316,13 @@ def list_names(directory: Path, suffix: str) -> list[str]:
         The directory cannot be read.
     """
     with _translated("list", directory):
-        names = [entry.name for entry in directory.iterdir()]
+        names = os.listdir(directory)
     return sorted(name for name in names if name.endswith(suffix) and not name.startswith("."))
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a directory, or a link to one, is there."""
+    return os.path.isdir(path)
 
 
 def remove(path: Path) -> None:
@@ -324,7 +334,7 @@ def remove(path: Path) -> None:
         It is not there, or cannot be removed.
     """
     with _translated("remove", path):
-        path.unlink()
+        os.unlink(path)
         _sync_directory(path.parent)
 
 
@@ -341,7 +351,7 @@ def move(path: Path, directory: Path) -> Path:
     with _translated("move", path):
         os.link(path, moved, follow_symlinks=False)
         _sync_directory(directory)
-        path.unlink()
+        os.unlink(path)
         _sync_directory(path.parent)
     return moved
 
@@ -355,11 +365,14 @@ def modified_ms(path: Path) -> int:
         It is not there.
     """
     with _translated("look at", path):
-        return path.lstat().st_mtime_ns // 1_000_000
+        return os.lstat(path).st_mtime_ns // 1_000_000
 
 
 def sweep_temporary(directory: Path) -> list[str]:
     """Remove what a `write_new` that was killed left behind; only under the directory's lock.
+
+    What it had published already may not be on the disk yet: it is afterwards, so that nobody goes on from a
+    file that a power cut could still take away.
 
     Returns
     -------
@@ -372,10 +385,13 @@ def sweep_temporary(directory: Path) -> list[str]:
         The directory cannot be read, or a file in it not be removed.
     """
     with _translated("sweep", directory):
-        left = sorted(entry for entry in directory.iterdir() if entry.match(".*.tmp"))
-        for path in left:
-            path.unlink()
-    return [path.name for path in left]
+        left = sorted(
+            name for name in os.listdir(directory) if name.startswith(".") and name.endswith(".tmp")
+        )
+        for name in left:
+            os.unlink(directory / name)
+        _sync_directory(directory)
+    return left
 
 
 class Lock:
@@ -512,6 +528,12 @@ class LineReader:
     def ended(self) -> bool:
         """Whether every line was returned; known at the latest after a `read_lines` that gave none."""
         return self._at_end
+
+    @property
+    def share_read(self) -> float | None:
+        """How much of the file was read, from 0 to 1, by its bytes on the disk; ``None`` for a pipe."""
+        size = 0 if self._live else os.fstat(self._raw.fileno()).st_size
+        return min(1.0, self._raw.tell() / size) if size else None
 
     def read_lines(self, n: int, timeout_ms: int | None = None) -> list[bytes | LongLine]:
         """At most `n` lines; none only at the end or after `timeout_ms`.

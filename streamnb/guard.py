@@ -208,6 +208,7 @@ def _joined(parts: Sequence[Scores]) -> Scores:
         log_odds=padded([part.log_odds for part in parts], np.nan),
         u=padded([part.u for part in parts], np.nan),
         raw_posterior=None if raw[0] is None else padded(raw, 0.0),
+        learned_by_class=padded([part.learned_by_class for part in parts], 0.0),
         known_tokens=np.concatenate([part.known_tokens for part in parts]),
         unknown_tokens=np.concatenate([part.unknown_tokens for part in parts]),
         learned=np.concatenate([part.learned for part in parts]),

@@ -7,6 +7,7 @@ import numpy as np
 from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
 from streamnb.errors import RecordError
+from streamnb.evaluation.live import LiveEvaluation
 from streamnb.guard import Guard
 from streamnb.loop import Summary
 from streamnb.message import Decoder, Messages
@@ -23,7 +24,7 @@ class Processing:
     ----------
     name : str
         The model's, in every score.
-    classifier, decoder, sink, dead_letters, output, clock, metrics
+    classifier, decoder, sink, dead_letters, output, clock, metrics, evaluation
         What a batch passes through.
     summary : Summary
         Of the run; its accounts are kept here.
@@ -42,6 +43,7 @@ class Processing:
         output: Output,
         clock: Clock,
         metrics: Metrics,
+        evaluation: LiveEvaluation,
         summary: Summary,
         guard: Guard | None = None,
     ) -> None:
@@ -53,6 +55,7 @@ class Processing:
         self.output = output
         self.clock = clock
         self.metrics = metrics
+        self.evaluation = evaluation
         self.summary = summary
         self.guard = guard
         self.accounts = summary.accounts
@@ -67,6 +70,7 @@ class Processing:
         else:
             offsets = [records.offsets[row] for row in messages.rows]
             scores = self.guard.step(self.classifier, records.partition, offsets, messages.batch)
+        self.evaluation.add(scores, messages.batch.labels)
         for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
             what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
@@ -96,14 +100,19 @@ class Processing:
         if self.output.state:
             state = {str(p): account.next_offset for p, account in self.accounts.items()}
             states = [{**state, str(partition): offset} for offset in offsets]
+        scores = scores if len(kept) == len(scores) else scores.take(kept)
+        abstained = self.output.abstain.reasons(scores)
         values = encode(
-            scores if len(kept) == len(scores) else scores.take(kept),
+            scores,
             ids=[messages.ids[i] for i in kept],
             model=self.name,
             partition=partition,
             offsets=offsets,
             states=states,
+            abstained=abstained,
         )
+        if abstained is not None:
+            self.metrics.abstain(abstained)
         if values:
             keys = [records.keys[row] for row in rows]
             self.sink.publish(partition.number, values, keys, [()] * len(values))

@@ -188,7 +188,7 @@ class SnapshotDirectory:
 
     def _publish(self, snapshot: Snapshot) -> int:
         aside = self.directory / SET_ASIDE
-        used = _names(self.directory) + (_names(aside) if aside.is_dir() else [])
+        used = _names(self.directory) + (_names(aside) if files.is_directory(aside) else [])
         sequence = max(map(_number, used), default=0) + 1
         files.write_new(self.directory / _name(sequence), self._checked(snapshot.numbered(sequence).encode()))
         return sequence

@@ -16,6 +16,7 @@ from collections import Counter
 import orjson
 
 from streamnb.dead_letters import DeadLetterLimits, DeadLetters
+from streamnb.evaluation.live import LiveEvaluation
 from streamnb.loop import Summary
 from streamnb.message import Decoder, MessageFields
 from streamnb.metrics import Metrics
@@ -94,6 +95,7 @@ class Fuzz:
         )
         self._summary = Summary(accounts={P0: Account(0, 0)})
         self._metrics = Metrics()
+        self._evaluation = LiveEvaluation()
 
     def run(self, records: int) -> Counter[str]:
         """How many records there were, were scored and were put aside.
@@ -126,6 +128,7 @@ class Fuzz:
             clock=self._clock,
             metrics=self._metrics,
             summary=self._summary,
+            evaluation=self._evaluation,
         )
         headers: list[Headers] = [() if draw.random() < 0.95 else [("h\x00", b"\xff")] for _ in values]
         keys = [None if draw.random() < 0.5 else draw.randbytes(draw.randrange(9)) for _ in values]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from streamnb.abstention import Abstain
 from streamnb.columns import Batch
 from streamnb.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine import Engine
@@ -395,6 +396,21 @@ def test_unlabelled_emits_only_what_came_without_a_label() -> None:
     assert [score["id"] for score in it.published()] == ["m-0", "m-3", "m-6"]
     assert summary.accounts[P0] == Account(0, 9, scored=3, learned_only=6)
     assert summary.learned == 6
+    assert summary.digest == plain_loop(it.log).digest()
+
+
+def test_a_score_that_rests_on_too_little_names_no_class_and_is_counted() -> None:
+    """Until each class has learned two messages; what is learned is the same."""
+    labels = ["ham", "spam", None, "ham", "spam", None, None]
+    it = rig([message(i, "lunch", label) for i, label in enumerate(labels)])
+    metrics = Metrics()
+    summary = it.run(output=Output(abstain=Abstain(learned_min=2)), metrics=metrics)
+    scores = it.published()
+    assert [score.get("abstained") for score in scores] == ["too_few_learned"] * 5 + [None] * 2
+    assert [score["prediction"] is None for score in scores] == [True] * 5 + [False] * 2
+    assert scores[-1]["learned_by_class"] == {"ham": 2, "spam": 2}
+    counted = metrics.registry.get_sample_value("streamnb_abstained_total", {"reason": "too_few_learned"})
+    assert counted == 5
     assert summary.digest == plain_loop(it.log).digest()
 
 

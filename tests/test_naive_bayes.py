@@ -112,6 +112,7 @@ def _row(scores: Scores, i: int) -> tuple[object, ...]:
         scores.log_odds[i, :n].tobytes(),
         scores.u[i, :n].tobytes(),
         None if raw is None else raw[i, :n].tobytes(),
+        scores.learned_by_class[i, :n].tobytes(),
         (
             int(scores.known_tokens[i]),
             int(scores.unknown_tokens[i]),

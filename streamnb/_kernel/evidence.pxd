@@ -1,7 +1,7 @@
 # Evidence, in C: the twins of `Multinomial.token_odds`, `against_rest`, `Multinomial.log_likelihood` and
-# `Gaussian.log_density`. The order of every sum is the plain one, so that the bits are the same.
+# `Bernoulli.parts`. The order of every sum is the plain one, so that the bits are the same.
 
-from libc.math cimport INFINITY, fabs, isnan, log, pow
+from libc.math cimport INFINITY, fabs, log, pow
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
@@ -18,13 +18,6 @@ cdef struct Constants:  # of the plain modules
     double rare_tokens
     double square_law_scale
     double rare_square_law_scale
-    double variance_min
-
-
-cdef struct Moments:  # of one number, per class
-    double* n
-    double* mean
-    double* squares
 
 
 cdef inline double log_count(const View* view, double count) noexcept nogil:
@@ -260,50 +253,3 @@ cdef inline void log_coins(
             z[j] += -INFINITY
         elif not 0.0 < others:
             z[j] += others
-
-
-cdef inline void log_density(
-    const Moments* moments,
-    uint64_t n_classes,
-    double pseudo_observations,
-    double x,
-    const int64_t* active,
-    uint64_t S,
-    const Constants* k,
-    double* z,
-) noexcept nogil:
-    """The Gaussian's log density per active class, into ``z[S]``; 0 of a missing number."""
-    cdef double n = 0.0, mean = 0.0, squares = 0.0, step, together, pooled, pooled_mean = 0.0, m, variance
-    cdef uint64_t c, j
-    for c in range(n_classes):
-        if moments.n[c] == 0:
-            continue
-        step = moments.mean[c] - mean
-        together = n + moments.n[c]
-        squares += moments.squares[c] + step * step * (n * moments.n[c] / together)
-        mean += step * (moments.n[c] / together)
-        n = together
-    pooled = squares / n if n != 0 else 0.0
-    for j in range(S):
-        z[j] = 0.0
-    if isnan(x) or n == 0 or pooled < k.variance_min:
-        return
-    for j in range(S):
-        pooled_mean += moments.mean[active[j]] * (moments.n[active[j]] / n)
-    for j in range(S):
-        c = active[j]
-        m = moments.mean[c] if moments.n[c] != 0 else pooled_mean
-        variance = (moments.squares[c] + pseudo_observations * pooled) / (moments.n[c] + pseudo_observations)
-        variance = variance if variance > k.variance_min else k.variance_min
-        z[j] = -0.5 * log(variance) - (x - m) * (x - m) / (2.0 * variance)
-
-
-cdef inline void add_number(Moments* moments, double x, uint64_t c, double weight) noexcept nogil:
-    """The twin of `Moments.add`."""
-    cdef double n = moments.n[c] + weight
-    cdef double step = x - moments.mean[c]
-    cdef double more
-    moments.n[c] = n
-    moments.mean[c] += step * weight / n
-    more = weight * step * (x - moments.mean[c])
-    moments.squares[c] += more if more > 0.0 else 0.0

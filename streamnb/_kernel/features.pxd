@@ -6,11 +6,13 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy  # where there is no slack
 
 from streamnb._kernel.coins cimport Coins
+from streamnb._kernel.gaussian cimport Normals
 from streamnb._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
 from streamnb._kernel.tokens cimport SLACK, Scratch, Text, Token, Tokens, grow, read_tokens, room
 
 cdef enum:
-    WORDS, PAIRS, CHARACTERS, EDGES, GIVEN, NUMBER  # GIVEN: tokens that arrive with their counts
+    # GIVEN: tokens that arrive with their counts; then blocks of named values, which arrive so too
+    WORDS, PAIRS, CHARACTERS, EDGES, GIVEN, NUMBER, BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS
 
 cdef enum:
     BY_COUNTS, BY_BOOLEAN, BY_LOG
@@ -51,7 +53,8 @@ cdef struct View:
     int weight
     bint skips_unknown
     int smoothing
-    double pseudo  # alpha, mu, or a Gaussian's pseudo-observations
+    double pseudo  # alpha or mu
+    Normals normals  # of numbers
     Log* logs  # those of log(count + alpha) that were asked for last; see evidence.pxd
     Ratio* ratios  # and of log((n + alpha) / (rest + alpha))
     bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
@@ -85,20 +88,23 @@ cdef struct Given:  # tokens that arrived with their counts, end to end
     uint64_t bytes_capacity
     uint64_t* ends
     uint64_t ends_capacity
-    double* counts
+    double* counts  # or the number, of a block of numbers
     uint64_t counts_capacity
+    void** of  # of a block's values: what is known of the name, NULL if nothing; see named.pyx
+    uint64_t of_capacity
     uint64_t n
 
 
 cdef inline int give(Given* given, const void* token, uint64_t size, double count) noexcept nogil:
-    """One token more; -1 if there is no memory."""
+    """One token more, which is written later if it is NULL; -1 if there is no memory."""
     if (
         grow(<void**>&given.bytes, &given.bytes_capacity, given.size + size + SLACK, 1) != 0
         or grow(<void**>&given.ends, &given.ends_capacity, given.n + 1, sizeof(uint64_t)) != 0
         or grow(<void**>&given.counts, &given.counts_capacity, given.n + 1, sizeof(double)) != 0
     ):
         return -1
-    memcpy(given.bytes + given.size, token, size)
+    if token != NULL:
+        memcpy(given.bytes + given.size, token, size)
     given.size += size
     given.ends[given.n] = given.size
     given.counts[given.n] = count

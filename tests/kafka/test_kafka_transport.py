@@ -496,7 +496,7 @@ def test_a_mistyped_setting_is_refused_with_the_nearest_name() -> None:
         KafkaSource([], {"bootstrap_servers": "a:1"})
 
 
-def test_B1_a_broker_that_does_not_answer_is_an_error_after_a_bounded_time(
+def test_B1_B5_a_broker_that_does_not_answer_is_an_error_after_a_bounded_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The host is named; the password stands in no message, no repr and no log."""
