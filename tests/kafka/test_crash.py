@@ -1,8 +1,8 @@
 """Everything that can befall an engine on a real broker, at random moments, and what must hold afterwards.
 
 ``pytest tests/kafka/test_crash.py --kills 1000 --seed 7`` is the campaign. The accidents: ``kill -9``, a
-pause (SIGSTOP), SIGTERM, connections cut at once or between request and response, a disk that takes no more, and
-the broker itself killed and started again. The oracle is a plain loop over the same lines.
+pause (SIGSTOP), SIGTERM, connections cut at once or between request and response, a disk that takes no more,
+and the broker itself killed and started again. The oracle is a plain loop over the same lines.
 """
 
 from __future__ import annotations
