@@ -102,7 +102,7 @@ class Engine:
         self.clock = clock
         self.metrics = metrics
         self.evaluation = LiveEvaluation(evaluation)
-        metrics.collect_from(self.evaluation)
+        metrics.show(self.evaluation)
         self.description = dict(description or {})
         self.version = version
         self.transactions = transactions
@@ -116,9 +116,9 @@ class Engine:
             sink=sink,
             dead_letters=dead_letters,
             output=output,
+            evaluation=self.evaluation,
             clock=clock,
             metrics=metrics,
-            evaluation=self.evaluation,
             summary=self.summary,
             guard=guard,
         )

@@ -46,7 +46,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._collector: Collector | None = None
+        self._evaluation: Collector | None = None
         self.records = Counter(
             "streamnb_records", "Offsets passed, by what became of them", ["outcome"], registry=self.registry
         )
@@ -92,12 +92,12 @@ class Metrics:
             "streamnb_lag_records", "Records not yet read", ["topic", "partition"], registry=self.registry
         )
 
-    def collect_from(self, collector: Collector) -> None:
-        """Ask a collector for its figures too; another engine's takes the place of the one before."""
-        if self._collector is not None:
-            self.registry.unregister(self._collector)
-        self.registry.register(collector)
-        self._collector = collector
+    def show(self, evaluation: Collector) -> None:
+        """Show what scores are worth, in the place of an earlier engine's figures."""
+        if self._evaluation is not None:
+            self.registry.unregister(self._evaluation)
+        self._evaluation = evaluation
+        self.registry.register(evaluation)
 
     def serve(self, settings: MetricsSettings) -> None:
         """Serve the page, if a port is set.

@@ -24,7 +24,7 @@ class Processing:
     ----------
     name : str
         The model's, in every score.
-    classifier, decoder, sink, dead_letters, output, clock, metrics, evaluation
+    classifier, decoder, sink, dead_letters, output, evaluation, clock, metrics
         What a batch passes through.
     summary : Summary
         Of the run; its accounts are kept here.
@@ -41,9 +41,9 @@ class Processing:
         sink: Sink,
         dead_letters: DeadLetters,
         output: Output,
+        evaluation: LiveEvaluation,
         clock: Clock,
         metrics: Metrics,
-        evaluation: LiveEvaluation,
         summary: Summary,
         guard: Guard | None = None,
     ) -> None:
@@ -53,9 +53,9 @@ class Processing:
         self.sink = sink
         self.dead_letters = dead_letters
         self.output = output
+        self.evaluation = evaluation
         self.clock = clock
         self.metrics = metrics
-        self.evaluation = evaluation
         self.summary = summary
         self.guard = guard
         self.accounts = summary.accounts

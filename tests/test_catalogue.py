@@ -32,11 +32,7 @@ BY_OTHER_NAMES = {
 }
 
 STILL_OPEN = {
-    "A14": "the clients read a record past their fetch limit by themselves (KIP-74): not tried here yet",
     "B4": "a broker that is slow rather than away: the proxy of tests/kafka cuts, and does not delay yet",
-    "B13": "a refused commit is logged, as it is advice: by reading, not by a test yet",
-    "B17": "a transaction that outlives its time: the fenced and the failed ones are tested, not the paused",
-    "F3": "poisoned labels",
 }
 NO_SERVER_YET = dict.fromkeys(rows("G", 1, 2, 5, 8), "there is no HTTP server yet")
 

@@ -30,6 +30,7 @@ for _command in (
     models.explain,
     models.generate,
     judging.evaluate,
+    judging.tune,
 ):
     app.command()(_command)
 

@@ -19,7 +19,7 @@ from streamnb.cli.shared import (
     warn_of_refused,
     watched,
 )
-from streamnb.cli.tables import print_comparison, print_evaluation
+from streamnb.cli.tables import print_comparison, print_evaluation, print_tuning
 from streamnb.errors import SettingsError
 from streamnb.evaluation import Contender, Feedback, Mode, Prequential, beside_the_first
 from streamnb.evaluation import compare as compared
@@ -98,6 +98,44 @@ def evaluate(
         print(orjson.dumps(asdict(figures) | extra, default=list).decode())
         return
     print_evaluation(figures, vocabulary, history.refused)
+
+
+def tune(
+    data: LinesArgument,
+    config: ConfigOption,
+    grid: Annotated[
+        list[str] | None, typer.Option(metavar="TABLE.KEY=VALUE,...", help="What to try; repeatable.")
+    ] = None,
+    part: Annotated[
+        float, typer.Option(help="Share of the messages to choose by.", min=0.01, max=0.99)
+    ] = 0.5,
+    json: JsonOption = False,
+    limit: LimitOption = None,
+    changes: SetOption = None,
+) -> None:
+    """Try settings on the first part of a file, and report on the rest whether a change is worth it."""
+    from streamnb import assembly
+    from streamnb.config import load
+    from streamnb.history import History
+    from streamnb.tuning import candidates
+    from streamnb.tuning import tune as tuned
+
+    settings = load(config, changes or ())
+    tried = candidates(settings, grid or ())
+    if data == "-":
+        raise SettingsError("Standard input cannot be read twice.", "Give a file: its messages are counted.")
+    decoder = assembly.decoder(settings)
+    n = sum(len(batch) for batch in _batches(History(data, decoder, limit)))
+    history = History(data, decoder, limit)
+    steps = tuned(config, changes or (), tried, _batches(history), int(part * n))
+    *_, found = watched(steps, "tuning", history)
+    warn_of_refused(history)
+    assert found is not None
+    if json:
+        apart = found.apart and {**found.apart._asdict(), "within_noise": found.apart.within_noise}
+        print(orjson.dumps(asdict(found) | {"apart": apart}, default=list).decode())
+        return
+    print_tuning(found, config.name, settings.model.max_tokens)
 
 
 def _batches(history: History, size: int = 1000) -> Iterator[Batch]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from streamnb.evaluation import Difference, Evaluation, Interval
+
+if TYPE_CHECKING:
+    from streamnb.tuning import Tuned
 
 PIPE_WIDTH = 140
 CLASSES_MAX = 20
@@ -123,6 +127,44 @@ def print_comparison(rows: Sequence[tuple[str, Evaluation, Difference | None]]) 
         f"calibration error after {first.warm_up}; p, and the difference with its 95 % interval, "
         f"against {rows[0][0]}"
     )
+
+
+def print_tuning(found: Tuned, config: str, max_tokens: int) -> None:
+    """The grid on the first part, the best and the given settings on the rest, and what to change."""
+    ordered = sorted(
+        found.first, key=lambda one: math.inf if math.isnan(one[1].log_loss) else one[1].log_loss
+    )
+    header = ["settings", "log loss", "1-ROCA %", "accuracy"]
+    first = [[one.name, *_worth(figures)] for one, figures in ordered]
+    print_table(header, first, f"first {found.first[0][1].n:,} messages")
+    rest = [["as given", *_worth(found.given)]]
+    if found.apart is not None:
+        rest.append([f"best: {found.best.name}", *_worth(found.rest)])
+    print_table(header, rest, f"the other {found.given.n:,}")
+    print(f"{len(found.first)} models at once, each of at most {max_tokens:,} tokens.")
+    if found.apart is None:
+        print(f"Nothing was better than {config} as it is.")
+        return
+    apart = found.apart
+    low, high = apart.interval
+    print(
+        f"On the rest the best differs by {apart.log_loss:+.4f} in log loss (95 % between {low:+.4f} and "
+        f"{high:+.4f}); accuracy: McNemar p = {apart.mcnemar_p:.2g}."
+    )
+    if apart.within_noise:
+        print(f"That is within noise: leave {config} as it is, or try again with more messages.")
+        return
+    if apart.log_loss > 0:
+        print(f"That is worse: what was best at first is not best later. Leave {config} as it is.")
+        return
+    print(
+        f"That is better than noise. By --set, or above the tables of {config} in place of what they say:\n"
+    )
+    print("\n".join(found.best.changes))
+
+
+def _worth(figures: Evaluation) -> list[str]:
+    return [number(figures.log_loss), number(figures.roca_loss_pct, 3), number(figures.accuracy)]
 
 
 def _span(interval: Interval | None) -> str:

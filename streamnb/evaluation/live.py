@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from streamnb.columns import Label, Scores
 from streamnb.evaluation.outcomes import outcomes_of
@@ -35,7 +36,7 @@ class EvaluationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             raise ValueError("`window_messages` must be from 0 to 1000000")
 
 
-class LiveEvaluation:
+class LiveEvaluation(Collector):
     """Judges scores batch by batch; a collector for the metrics page, which reads it in its own thread.
 
     Parameters
