@@ -24,6 +24,7 @@ from streamnb.endpoints import (
 )
 from streamnb.engine import Engine
 from streamnb.errors import SettingsError, SnapshotError
+from streamnb.guard import Guard
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
 from streamnb.naive_bayes import NaiveBayes
@@ -183,6 +184,25 @@ def snapshot_of(settings: Settings, built: NaiveBayes) -> Snapshot:
     )
 
 
+def guard(settings: Settings) -> Guard | None:
+    """What may not be learned, where that is set.
+
+    Raises
+    ------
+    SettingsError
+        It looks at a field that `[message]` does not read.
+    """
+    chosen = settings.guard
+    if not chosen.source and chosen.learn_below == 1:
+        return None
+    if chosen.source and chosen.source not in settings.message.category:
+        raise SettingsError(
+            f"The guard looks at the field `{chosen.source}`, absent from `message.category`.",
+            "Add it there; it takes part in scoring only where a view reads it.",
+        )
+    return Guard(chosen)
+
+
 def source(settings: Settings, room: InputSettings) -> Source:
     """Where records come from."""
     if isinstance(room, LinesInput):
@@ -293,7 +313,7 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False, reb
         Something it needs cannot be had; nothing is held.
     """
     came, goes, aside = check_rooms(settings)
-    built, reads = model(settings), decoder(settings)
+    built, reads, guards = model(settings), decoder(settings), guard(settings)
     kept = settings.snapshots
     store = SnapshotDirectory(Path(kept.directory), kept.keep, kept.keep_hours, _kernel.memory)
     opened: list[Source | Sink | Transactions] = []
@@ -330,6 +350,7 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False, reb
         description=description(settings),
         version=__version__,
         transactions=within,
+        guard=guards,
         until_end=until_end,
         lineage=lineage,
     )

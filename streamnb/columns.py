@@ -31,6 +31,8 @@ class Flag(IntFlag):
     EMPTY = 1  # the text holds no token
     TRUNCATED = 2  # a token or the list of tokens was cut at its limit
     CLASS_LIMIT = 4  # the label was refused: it would have been one class too many
+    QUOTA = 8  # the label was not learned: its source had taught enough
+    CERTAIN = 16  # the label was not learned: the model was certain of it already
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ from streamnb.endpoints import (
 )
 from streamnb.errors import DataError, SettingsError, StorageError
 from streamnb.evaluation.live import EvaluationSettings
+from streamnb.guard import GuardSettings
 from streamnb.loop import EngineSettings
 from streamnb.message import MessageFields
 from streamnb.metrics import MetricsSettings
@@ -100,6 +101,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sink: OutputSettings | None = None
     dead_letters: DeadLetterSettings = DeadLetterSettings()
     engine: EngineSettings = EngineSettings()
+    guard: GuardSettings = GuardSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
     output: Output = Output()
     evaluation: EvaluationSettings = EvaluationSettings()

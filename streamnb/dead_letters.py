@@ -22,6 +22,7 @@ from streamnb.protocols import Clock, Sink
 from streamnb.record import Headers, RecordBatch, Unreadable
 
 CUT_BYTES = 4096
+HEADERS_MAX = 1000
 DETAIL_CHARACTERS = 500  # a detail may quote a label, and a label comes from outside
 
 
@@ -86,7 +87,7 @@ class DeadLetters:
                 continue
             value, key, own = records.values[row], records.keys[row], records.headers[row]
             added = self._headers(records, records.offsets[row], records.timestamps_ms[row], error)
-            if _size(value, key, own) > self.limits.bytes_max:
+            if _size(value, key, own) > self.limits.bytes_max or len(own) > HEADERS_MAX:
                 whole = value or b""
                 cut = f"{len(whole)} bytes, SHA-256 {hashlib.sha256(whole).hexdigest()}"
                 added.append(("streamnb.cut", cut.encode()))

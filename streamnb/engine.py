@@ -23,6 +23,7 @@ from streamnb.errors import (
     TransportError,
 )
 from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
+from streamnb.guard import Guard
 from streamnb.loop import EngineSettings, Summary
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
@@ -36,6 +37,7 @@ from streamnb.snapshot import Snapshot, differences
 from streamnb.snapshot_writer import Kept, SnapshotWriter
 from streamnb.snapshots import SnapshotSettings
 
+GUARD = "guard"  # its place in a snapshot's values, beside the model's
 _log = logging.getLogger("streamnb.engine")
 
 
@@ -58,6 +60,8 @@ class Engine:
         Of streamnb, for the snapshot.
     transactions : Transactions, optional
         For scores that are published exactly once; the sinks publish into them.
+    guard : Guard, optional
+        What may not be learned.
     until_end : bool
         Stop at the ends the partitions have when the engine starts, instead of waiting for more.
     lineage : sequence of dict
@@ -83,6 +87,7 @@ class Engine:
         description: Mapping[str, object] | None = None,
         version: str = "",
         transactions: Transactions | None = None,
+        guard: Guard | None = None,
         until_end: bool = False,
         lineage: Sequence[dict[str, object]] = (),
     ) -> None:
@@ -115,7 +120,9 @@ class Engine:
             clock=clock,
             metrics=metrics,
             summary=self.summary,
+            guard=guard,
         )
+        self.guard = guard
         self._catch_up = CatchUp()
         self._identity: dict[str, str] = {}
         self._lineage = list(lineage)
@@ -250,7 +257,7 @@ class Engine:
         self._check_accounts()
         frozen = self.classifier.freeze()  # 1. Freeze
         snapshot = Snapshot(
-            values=frozen.values,
+            values=frozen.values if self.guard is None else {**frozen.values, GUARD: self.guard.values()},
             sections=frozen.sections,
             digest={},
             statistics=self._statistics(),
@@ -297,6 +304,8 @@ class Engine:
         if snapshot is not None:
             check_statistics(snapshot, self._statistics())
             self.classifier.restore(snapshot.values, snapshot.sections)
+            if self.guard is not None and snapshot is not begin_from:
+                self.guard.restore(snapshot.values.get(GUARD))
             self._lineage = list(snapshot.lineage)
         if snapshot is not None and snapshot is begin_from:
             self._note({"event": "begun from a snapshot", "digest": snapshot.digest["all"]})

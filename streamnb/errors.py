@@ -126,7 +126,9 @@ class RecordError(StreamnbError):
         "schema",  # a field of the wrong type
         "schema_registry",  # the framing of a schema registry, not JSON
         "missing_text",  # none of the fields that make a message
-        "oversized",  # more bytes than `message.bytes_max`
+        "oversized",  # more bytes than `message.bytes_max`, or a key of more than `message.key_bytes_max`
+        "headers",  # more of them than `message.headers_max`
+        "own_output",  # a label in a record that streamnb wrote
         "label",  # empty, or of a type that `[labels]` does not map
         "class_limit",  # a label past `model.classes_max`
         "tombstone",  # a record without a value

@@ -22,6 +22,7 @@ from streamnb.columns import Batch
 from streamnb.errors import RecordError
 from streamnb.record import RecordBatch
 
+OWN = "streamnb."  # of the headers of dead letters
 ID_MAX = 1 << 53  # integers past it are not the same number to every reader of JSON
 NUMBER_MAX = 1e100
 WEIGHT_MAX = 1e9
@@ -57,6 +58,10 @@ class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         fields: at least one field).
     bytes_max : int
         A larger record is refused before it is parsed.
+    key_bytes_max : int
+        Likewise one of a larger key, which its score would carry too.
+    headers_max : int
+        Likewise one of more headers.
     """
 
     id: str = "id"
@@ -67,11 +72,13 @@ class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     number: tuple[str, ...] = ()
     flag: tuple[str, ...] = ()
     bytes_max: int = 1_048_576
+    key_bytes_max: int = 65_536
+    headers_max: int = 1000
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a limit below 1."""
-        if self.bytes_max < 1:
-            raise ValueError("`bytes_max` must be at least 1")
+        if min(self.bytes_max, self.key_bytes_max, self.headers_max) < 1:
+            raise ValueError("`bytes_max` must be at least 1, and so must `key_bytes_max` and `headers_max`")
 
 
 @dataclass(slots=True)
@@ -128,7 +135,8 @@ class Decoder:
     def statistics(self) -> dict[str, object]:
         """The settings that the statistics depend on: not the limit, nor what a message is called."""
         fields = msgspec.to_builtins(self.fields)
-        del fields["bytes_max"], fields["id"]
+        for limit_or_name in ("bytes_max", "key_bytes_max", "headers_max", "id"):
+            del fields[limit_or_name]
         return {"fields": fields, "labels": self.labels}
 
     def decode(self, records: RecordBatch) -> Messages:
@@ -137,7 +145,7 @@ class Decoder:
         Record by record this is: parse it, read id, label, weight and the fields in turn; the first refusal
         counts. It is done column by column, where a column of nothing but harmless types is taken whole.
         """
-        parsed, rows, refused = self._parse(records.values)
+        parsed, rows, refused = self._parse(records.values, self._envelopes(records))
         faults: Faults = {}
         ids = self._ids(_column(parsed, self.fields.id), faults)
         labels = self._labels(_column(parsed, self.fields.label), faults)
@@ -149,6 +157,7 @@ class Decoder:
             path: _read(_column(parsed, path), path, read, as_they_are, faults)
             for path, (read, as_they_are) in self._readers.items()
         }
+        self._refuse_own(records, rows, labels, faults)
         self._refuse_empty(fields, len(parsed), faults)
         if faults:
             kept = [i for i in range(len(parsed)) if i not in faults]
@@ -159,6 +168,34 @@ class Decoder:
             weights = None if weights is None else [weights[i] for i in kept]
         return Messages(rows, ids, Batch(fields, labels, weights), refused)
 
+    def _envelopes(self, records: RecordBatch) -> Faults:
+        """Rows that are refused for their key or their headers, whatever they hold."""
+        refused: Faults = {}
+        keys_max, headers_max = self.fields.key_bytes_max, self.fields.headers_max
+        if any(records.keys) and max(len(key or b"") for key in records.keys) > keys_max:
+            for row, key in enumerate(records.keys):
+                if len(key or b"") > keys_max:
+                    what = (
+                        f"A key of {len(key or b'')} bytes is more than `message.key_bytes_max` = {keys_max}."
+                    )
+                    refused[row] = RecordError("oversized", what)
+        if any(records.headers):
+            for row, headers in enumerate(records.headers):
+                if len(headers) > headers_max:
+                    what = f"{len(headers)} headers are more than `message.headers_max` = {headers_max}."
+                    refused.setdefault(row, RecordError("headers", what))
+        return refused
+
+    @staticmethod
+    def _refuse_own(records: RecordBatch, rows: list[int], labels: list[Any], faults: Faults) -> None:
+        """A label must not come from a record that streamnb wrote, or it would learn from itself."""
+        if not any(records.headers):
+            return
+        for i, row in enumerate(rows):
+            if labels[i] is not None and any(name.startswith(OWN) for name, _ in records.headers[row]):
+                what = f"It has a label, and a header `{OWN}*`: streamnb wrote it, as a dead letter for one."
+                faults.setdefault(i, RecordError("own_output", what))
+
     def _refuse_empty(self, fields: Mapping[str, list[Any]], n: int, faults: Faults) -> None:
         empty: Iterable[int] = range(n)
         for path in self._needed:
@@ -168,7 +205,9 @@ class Decoder:
         for i in empty:
             faults.setdefault(i, RecordError("missing_text", what))
 
-    def _parse(self, values: list[bytes | None]) -> tuple[list[dict[str, object]], list[int], list[Refusal]]:
+    def _parse(
+        self, values: list[bytes | None], envelopes: Faults
+    ) -> tuple[list[dict[str, object]], list[int], list[Refusal]]:
         """The objects in records, the rows they stand in, and the rows that hold none."""
         parsed: list[dict[str, object]] = []
         rows: list[int] = []
@@ -177,6 +216,9 @@ class Decoder:
         for row, value in enumerate(values):
             if value is None:
                 refused.append((row, RecordError("tombstone", "The record has no value.")))
+                continue
+            if row in envelopes:
+                refused.append((row, envelopes[row]))
                 continue
             if len(value) > bytes_max:
                 what = f"{len(value)} bytes are more than `message.bytes_max` = {bytes_max}."

@@ -53,6 +53,9 @@ class Metrics:
         self.dead_letters = Counter(
             "streamnb_dead_letters", "Records put aside, by reason", ["reason"], registry=self.registry
         )
+        self.guarded = Counter(
+            "streamnb_guarded", "Labels the guard kept from being learned", ["reason"], registry=self.registry
+        )
         self.learned = Counter("streamnb_learned", "Labelled messages learned", registry=self.registry)
         self.abstained = Counter(
             "streamnb_abstained", "Scores that name no class, by reason", ["reason"], registry=self.registry

@@ -8,6 +8,7 @@ from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
 from streamnb.errors import RecordError
 from streamnb.evaluation.live import LiveEvaluation
+from streamnb.guard import Guard
 from streamnb.loop import Summary
 from streamnb.message import Decoder, Messages
 from streamnb.metrics import Metrics
@@ -27,6 +28,8 @@ class Processing:
         What a batch passes through.
     summary : Summary
         Of the run; its accounts are kept here.
+    guard : Guard, optional
+        What may not be learned.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class Processing:
         clock: Clock,
         metrics: Metrics,
         summary: Summary,
+        guard: Guard | None = None,
     ) -> None:
         self.name = name
         self.classifier = classifier
@@ -53,6 +57,7 @@ class Processing:
         self.clock = clock
         self.metrics = metrics
         self.summary = summary
+        self.guard = guard
         self.accounts = summary.accounts
         self.emitted: dict[Partition, int] = {}  # offsets below were published in a committed transaction
 
@@ -60,7 +65,11 @@ class Processing:
         """One batch, from its bytes to its account; returns how many offsets held a record."""
         began_s = self.clock.monotonic_s()
         messages = self.decoder.decode(records)  # 2. Decode
-        scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
+        if self.guard is None:
+            scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
+        else:
+            offsets = [records.offsets[row] for row in messages.rows]
+            scores = self.guard.step(self.classifier, records.partition, offsets, messages.batch)
         self.evaluation.add(scores, messages.batch.labels)
         for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
             what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
@@ -79,7 +88,7 @@ class Processing:
         refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
         kept = [i for i in range(len(labels)) if i not in refused]
         unlabelled = [i for i in kept if labels[i] is None]
-        learned = len(kept) - len(unlabelled)
+        learned = len(kept) - len(unlabelled) - self._count_guarded(scores)
         if self.output.emit == "unlabelled":
             kept = unlabelled
         scored, emitted = len(kept), self.emitted.get(partition, 0)
@@ -109,6 +118,15 @@ class Processing:
             self.sink.publish(partition.number, values, keys, [()] * len(values))
         self.dead_letters.publish(records, messages.refused, emitted)
         return scored, learned
+
+    def _count_guarded(self, scores: Scores) -> int:
+        """How many labels the guard kept from being learned."""
+        if self.guard is None:
+            return 0
+        counts = {flag: int(np.count_nonzero(scores.flags & flag)) for flag in (Flag.QUOTA, Flag.CERTAIN)}
+        for flag, n in counts.items():
+            self.metrics.guarded.labels(str(flag.name).lower()).inc(n)
+        return sum(counts.values())
 
     def _account(self, records: RecordBatch, messages: Messages, published: int, learned: int) -> None:
         account = self.accounts[records.partition]

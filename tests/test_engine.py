@@ -431,7 +431,7 @@ def test_the_state_in_a_score_is_enough_to_compute_it_again() -> None:
             assert score["posterior"] == model.predict_proba_one({"text": decoded(record).fields["text"][0]})
 
 
-def test_a_label_past_the_limit_becomes_a_dead_letter() -> None:
+def test_F2_a_label_past_the_limit_becomes_a_dead_letter() -> None:
     """It is neither learned nor scored, and the classes there are go on."""
     labels = ["ham", "spam", "third", "ham", None, "fourth"]
     it = rig([message(i, "lunch", label) for i, label in enumerate(labels)])

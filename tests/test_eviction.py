@@ -108,7 +108,7 @@ def test_a_cap_below_16_is_refused() -> None:
 
 
 @TWINS
-def test_a_flood_of_new_words_leaves_what_was_learned(compiled: bool) -> None:
+def test_F1_a_flood_of_new_words_leaves_what_was_learned(compiled: bool) -> None:
     """Ten times the cap of words seen once: a probe of old messages is judged as before."""
     model = NaiveBayes(TEXT_ONLY, max_tokens=2000, compiled=compiled)
     rng = random.Random(3)

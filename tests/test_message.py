@@ -141,9 +141,9 @@ def test_a_record_that_cannot_be_used_is_refused_with_its_reason(value: bytes | 
 
 
 def test_every_reason_that_a_decoder_gives_is_met_here() -> None:
-    """The other two come from the engine and from the client."""
+    """Two others come from the engine and from the client, two from a record's envelope."""
     met = {reason for _, _, reason in HOSTILE}
-    assert met == set(RecordError.REASONS) - {"class_limit", "unreadable"}
+    assert met == set(RecordError.REASONS) - {"class_limit", "unreadable", "headers", "own_output"}
 
 
 def test_the_good_go_on_among_the_bad() -> None:

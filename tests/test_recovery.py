@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from streamnb.columns import Batch, Scores
 from streamnb.errors import AccountingError, PositionError, SnapshotError
 from streamnb.loop import EngineSettings
+from streamnb.naive_bayes import NaiveBayes
 from streamnb.offsets import Account, Accounts, check_accounts
 from streamnb.record import Partition
 from streamnb.recovery import CatchUp, check_positions, skip
 from streamnb.snapshots import SnapshotDirectory
 from streamnb.transports.memory import CRASH, Crash, MemoryLog
+from streamnb.view import TEXT_ONLY
 from tests.test_engine import P0, Rig, filled, plain_loop, rig, stream
 
 SKIP = EngineSettings(start="earliest", batch_records_max=7, on_data_loss="skip")
@@ -187,3 +190,34 @@ def test_D14_damaged_snapshots_alone_stop_the_engine(tmp_path: Path) -> None:
         path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(SnapshotError, match="None of the 2 snapshots"):
         it.run()
+
+
+class Clumsy(NaiveBayes):
+    """A model that fails half-way through the update of one batch: some of its messages are learned."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(TEXT_ONLY)
+        self.error = error
+        self.batches_left = 3
+
+    def step(self, batch: Batch, *, score: bool = True, learn: bool = True) -> Scores:
+        """Learn, then fail."""
+        scores = super().step(batch, score=score, learn=learn)
+        self.batches_left -= 1
+        if not self.batches_left:
+            raise self.error
+        return scores
+
+
+@pytest.mark.parametrize("error", [MemoryError(), ValueError("a hook's"), RecursionError()], ids=repr)
+def test_C6_C7_an_error_half_way_through_an_update_is_neither_ignored_nor_kept(error: Exception) -> None:
+    """It ends the process as a kill would: the last snapshot is the state of its offsets."""
+    it = rig(stream(40))
+    with pytest.raises(type(error)):
+        it.run(classifier=Clumsy(error))
+    newest = it.store().newest()
+    assert newest is not None
+    kept = newest.accounts[P0].next_offset
+    assert newest.digest == plain_loop(filled(stream(40)[:kept])).digest()
+    assert kept < 21
+    assert it.run().digest == plain_loop(it.log).digest()

@@ -80,6 +80,8 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         # A killed broker is let in again when its old session is over: after 9 s by default.
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
+        # How often it looks for transactions that nobody ended.
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     }
     started = start_or_skip(Broker(tmp_path_factory.mktemp("own_broker"), settings=settings))
     yield started

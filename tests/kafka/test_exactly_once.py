@@ -67,7 +67,7 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
     pipe = exactly_once(broker, tmp_path, partitions, times=max(1, kills // 20))
     moments = random.Random(seed)
     killed = 0
-    while killed < max(3, kills // 10):
+    while killed < max(2, kills // 10):
         process = start(pipe)
         time.sleep(moments.uniform(0.0, 0.1))
         if process.poll() is not None:

@@ -214,7 +214,7 @@ def test_a_first_start_begins_where_it_is_told(topic: str, client: Client, sourc
         reader.open({}, -5)
 
 
-def test_a_partition_added_since_the_snapshot_is_read_from_its_beginning(
+def test_B8_a_partition_added_since_the_snapshot_is_read_from_its_beginning(
     client: Client, admin: KafkaAdminClient, source: MakeSource, sink: MakeSink
 ) -> None:
     """A topic that grew from one partition to three loses nothing, whatever `start` says."""
@@ -231,7 +231,7 @@ def test_a_partition_added_since_the_snapshot_is_read_from_its_beginning(
     assert sorted(map(str, values(drain(reader)))) == [str(b"new"), str(b"v2")]
 
 
-def test_a_position_that_the_log_does_not_hold_stops_the_start(
+def test_B7_a_position_that_the_log_does_not_hold_stops_the_start(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:
     """Below the beginning, past the end, or in a partition that is gone: named, with what is missing."""
@@ -249,7 +249,7 @@ def test_a_position_that_the_log_does_not_hold_stops_the_start(
     assert values(drain(reader)) == numbered(10)[6:]
 
 
-def test_records_removed_under_a_reader_stop_it(
+def test_B6_records_removed_under_a_reader_stop_it(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:
     """A position that retention overtakes is an error at that poll and at every later one, not a jump."""
@@ -291,7 +291,7 @@ def test_a_topic_deleted_under_its_clients_stays_deleted(
     assert describe_topics(own_client, [topic]) == {}
 
 
-def test_aborted_records_are_not_read_and_are_accounted_for(
+def test_B18_aborted_records_are_not_read_and_are_accounted_for(
     topic: str, client: Client, source: MakeSource
 ) -> None:
     """`next_offset` passes aborted records and the log's own markers, at the very end of the log too."""
@@ -336,7 +336,7 @@ class NotUtf8(str):
 
 @pytest.mark.parametrize("records_max", [1, 3, 1000])
 @pytest.mark.parametrize("compression", [None, "gzip"])
-def test_an_unreadable_record_is_reported_and_no_other_is_lost(
+def test_A16_an_unreadable_record_is_reported_and_no_other_is_lost(
     topic: str, client: Client, source: MakeSource, records_max: int, compression: str | None
 ) -> None:
     """A header's name that is not UTF-8 costs its own record, not those beside it in the same batch."""
@@ -364,7 +364,7 @@ def test_an_unreadable_record_is_reported_and_no_other_is_lost(
     assert again == [(3, 4), (6, 7), (9, 10)]
 
 
-def test_a_damaged_batch_is_reported_and_the_stream_goes_on(
+def test_A17_a_damaged_batch_is_reported_and_the_stream_goes_on(
     own_broker: Broker, own_client: Client, source: MakeSource
 ) -> None:
     """A batch whose checksum is wrong, as a failing disk leaves it, is one exact unreadable range."""
@@ -403,7 +403,7 @@ def test_a_compression_that_is_not_installed_stops_the_reader(
             reader.poll(100, 5000)
 
 
-def test_a_record_that_the_broker_refuses_is_an_error_that_stays(
+def test_B14_a_record_that_the_broker_refuses_is_an_error_that_stays(
     client: Client, admin: KafkaAdminClient, sink: MakeSink
 ) -> None:
     """A delivery failure is raised at the flush and for ever after, with topic, partition and cause."""
@@ -496,7 +496,7 @@ def test_a_mistyped_setting_is_refused_with_the_nearest_name() -> None:
         KafkaSource([], {"bootstrap_servers": "a:1"})
 
 
-def test_a_broker_that_does_not_answer_is_an_error_after_a_bounded_time(
+def test_B1_B5_a_broker_that_does_not_answer_is_an_error_after_a_bounded_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The host is named; the password stands in no message, no repr and no log."""
@@ -556,7 +556,7 @@ def test_the_ends_are_known_while_a_fetch_waits(topic: str, client: Client, sour
     assert time.monotonic() - began_s < 10
 
 
-def test_a_commit_is_seen_by_lag_tools_and_never_read_back(
+def test_B13_a_commit_is_seen_by_lag_tools_and_never_read_back(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:
     """The group holds the offsets, has no member, and does not choose where a source begins."""
@@ -569,7 +569,7 @@ def test_a_commit_is_seen_by_lag_tools_and_never_read_back(
     assert source(topic, client, group="g-" + topic).open({}, "earliest")[Partition(topic, 0)] == 0
 
 
-def test_a_killed_broker_costs_nothing_once_it_is_back(
+def test_B2_a_killed_broker_costs_nothing_once_it_is_back(
     own_broker: Broker,
     own_client: Client,
     source: MakeSource,

@@ -1,0 +1,96 @@
+"""A proxy between a client and its broker, whose connections can be cut at the worst moment."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from typing import Literal, Self
+
+Cut = Literal["now", "before the response"]
+
+
+class Proxy:
+    """Passes bytes on to a broker; a context manager with a thread of its own.
+
+    Parameters
+    ----------
+    port : int
+        Of the broker's listener that advertises this proxy.
+    listen : int
+        The proxy's own.
+    """
+
+    def __init__(self, port: int, listen: int) -> None:
+        self._port, self._listen = port, listen
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._cut_responses = False
+        self._listening = threading.Event()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._listening.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    def cut(self, when: Cut) -> None:
+        """Reset every connection: at once, or when the broker's next answer comes, which is not passed on."""
+        self._loop.call_soon_threadsafe(self._cut_all if when == "now" else self._arm)
+
+    def _arm(self) -> None:
+        self._cut_responses = True
+
+    def _cut_all(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        serving = asyncio.start_server(self._serve, "127.0.0.1", self._listen)
+        server = self._loop.run_until_complete(serving)
+        self._listening.set()
+        self._loop.run_forever()
+        server.close()
+        self._cut_all()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0.05))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            from_broker, to_broker = await asyncio.open_connection("127.0.0.1", self._port)
+        except OSError:
+            writer.transport.abort()
+            return
+        both = {writer, to_broker}
+        self._writers |= both
+        ways = (
+            self._pass(reader, to_broker, responses=False),
+            self._pass(from_broker, writer, responses=True),
+        )
+        try:
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(*ways)
+        finally:
+            self._writers -= both
+            for one in both:
+                one.transport.abort()
+
+    async def _pass(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, responses: bool
+    ) -> None:
+        with suppress(OSError):
+            while data := await reader.read(1 << 16):
+                if responses and self._cut_responses:
+                    self._cut_responses = False
+                    self._cut_all()
+                    return
+                writer.write(data)
+                await writer.drain()
+        writer.transport.abort()

@@ -1,0 +1,161 @@
+"""The client's traps on a real broker: bombs, large records, memory, transactions that take too long."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+
+import pytest
+from kafka import KafkaProducer
+
+from deploy.kafka.broker import Broker
+from streamnb.errors import DeliveryError, FencedError
+from streamnb.record import Partition, Unreadable
+from streamnb.transports import kafka_transactions
+from streamnb.transports.kafka import KafkaSink, KafkaSource, create_topics
+from streamnb.transports.kafka_transactions import KafkaTransactions
+from tests.kafka.test_pipeline import read_to_end
+
+BOMB_BYTES = 40 << 20
+
+
+def topic_of(broker: str) -> tuple[str, dict[str, object]]:
+    """A topic of one partition, and the client's settings."""
+    topic, client = f"traps-{uuid.uuid4().hex[:12]}", {"bootstrap_servers": broker}
+    create_topics(client, {topic: 1})
+    return topic, dict(client)
+
+
+def produce(broker: str, topic: str, values: Sequence[bytes | None], compression: str | None = None) -> None:
+    """Each value in a batch of its own, as another application might."""
+    producer = KafkaProducer(
+        bootstrap_servers=broker,
+        compression_type=compression,
+        max_request_size=1 << 28,
+        metrics_enabled=False,
+    )
+    try:
+        for value in values:
+            producer.send(topic, value, key=b"k", partition=0).get(30)
+    finally:
+        producer.close()
+
+
+def read(source: KafkaSource, until: int) -> tuple[list[bytes | None], list[Unreadable]]:
+    """Values and unreadable ranges up to an offset."""
+    source.open({}, "earliest")
+    values: list[bytes | None] = []
+    unreadable: list[Unreadable] = []
+    at, deadline_s = 0, time.monotonic() + 30
+    while at < until:
+        assert time.monotonic() < deadline_s
+        for batch in source.poll(100, 200):
+            values += batch.values
+            unreadable += batch.unreadable
+            at = batch.next_offset
+    return values, unreadable
+
+
+@pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
+def test_A15_a_bomb_is_an_unreadable_range_and_the_stream_goes_on(broker: str, compression: str) -> None:
+    """Under the broker's limit when packed, 40 MiB when not; the records around it arrive."""
+    topic, client = topic_of(broker)
+    produce(broker, topic, [b"before"], compression)
+    produce(
+        broker, topic, [bytes(BOMB_BYTES) if compression != "snappy" else bytes(BOMB_BYTES // 4)], compression
+    )
+    produce(broker, topic, [b"after"], compression)
+    source = KafkaSource([topic], client, decompressed_bytes_max=1 << 20)
+    try:
+        values, unreadable = read(source, 3)
+    finally:
+        source.close()
+
+    assert values == [b"before", b"after"]
+    assert [(one.first_offset, one.next_offset) for one in unreadable] == [(1, 2)]
+    assert "decompressed_bytes_max" in unreadable[0].cause
+
+
+def test_A14_a_record_larger_than_a_fetch_is_read_all_the_same(broker: str) -> None:
+    """It is not waited for without end, nor left out."""
+    topic, client = topic_of(broker)
+    produce(broker, topic, [b"small", b"x" * 900_000, b"small"])
+    source = KafkaSource([topic], {**client, "max_partition_fetch_bytes": 1000, "fetch_max_bytes": 1000})
+    try:
+        values, unreadable = read(source, 3)
+    finally:
+        source.close()
+
+    assert [len(value or b"") for value in values] == [5, 900_000, 5]
+    assert unreadable == []
+
+
+def test_A11_a_tombstone_is_read_as_one(broker: str) -> None:
+    """No length is taken of nothing."""
+    topic, client = topic_of(broker)
+    produce(broker, topic, [b"one", None, b"three"])
+    source = KafkaSource([topic], client)
+    try:
+        values, _ = read(source, 3)
+    finally:
+        source.close()
+
+    assert values == [b"one", None, b"three"]
+
+
+def test_B21_bytes_in_flight_are_bounded_while_the_broker_is_away(own_broker: Broker) -> None:
+    """The client itself would take all that it is given."""
+    topic, client = topic_of(own_broker.address)
+    client["request_timeout_ms"] = 600
+    sink = KafkaSink(topic, client, in_flight_bytes_max=100_000, delivery_timeout_ms=1000)
+    sink.publish(0, [b"first"], [None], [()])
+    sink.flush(10_000)
+    own_broker.kill()
+    held: list[int] = []
+
+    def publish_much() -> None:
+        for _ in range(100):
+            sink.publish(0, [b"x" * 10_000], [None], [()])
+            held.append(sink._in_flight_bytes)
+
+    try:
+        with pytest.raises(DeliveryError):
+            publish_much()
+        assert 90_000 <= max(held) <= 100_000
+    finally:
+        sink.close()
+        own_broker.start()
+
+
+def test_B17_a_transaction_that_took_too_long_is_refused_and_seen_by_nobody(
+    own_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker ended it: what it held is published again by the next start."""
+    monkeypatch.setattr(kafka_transactions, "ABORT_AFTER_MS", -9000)
+    topic, client = topic_of(own_broker.address)
+    slow = KafkaTransactions({**client, "request_timeout_ms": 5000}, topic, delivery_timeout_ms=10_000)
+    sink = KafkaSink(topic, client, transactions=slow)
+    partition = Partition(topic, 0)
+    try:
+        assert slow.recover([partition]) == {}
+        slow.begin()
+        sink.publish(0, [b"too late"], [None], [()])
+        time.sleep(3)
+        with pytest.raises(FencedError):
+            slow.commit({partition: 1})
+    finally:
+        sink.close()
+        slow.close()
+    again = KafkaTransactions(client, topic)
+    try:
+        assert again.recover([partition]) == {}
+        again.begin()
+        once = KafkaSink(topic, client, transactions=again)
+        once.publish(0, [b"once"], [None], [()])
+        again.commit({partition: 1})
+        assert again.recover([partition]) == {partition: 1}
+    finally:
+        again.close()
+
+    assert [value for batch in read_to_end(own_broker.address, topic) for value in batch.values] == [b"once"]
