@@ -12,12 +12,18 @@ r"""The snapshot container: one file, readable by a stranger in any language. Ve
 
 The part before the sections is zero-filled to 4,096 as well, and its checksum covers the filling. So every
 byte of the file is under a checksum or compared with what it must be: a flipped bit or a missing end is seen.
-A minor version may add sections, which older readers leave alone; another major version is refused.
-`streamnb.counts.CountStore.freeze` says how the tokens of a snapshot and their counts lie in its sections.
+A minor version may add sections, which older readers leave alone; another major version is refused, and
+`streamnb.migrations` brings the contents of an older minor version up to the newest.
+
+What a snapshot puts into it: `format` in the header is "streamnb snapshot"; `accounts` lists topic, partition
+and `next_offset`, the first offset whose record is not in the state; `values.classes` names the columns of
+the sections. `streamnb.counts.CountStore.freeze` says how tokens and their counts lie in `token_bytes`,
+`token_bounds` and `counts`. `tests/strangers_reader.py` reads all of it by this page alone.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -49,10 +55,11 @@ _PIECE_BYTES = 1 << 18  # read and verified at once: it stays in the processor's
 
 
 class Contents(NamedTuple):
-    """What a container holds: a JSON object and arrays by name."""
+    """What a container holds: a JSON object, arrays by name, and the minor version it was written in."""
 
     header: dict[str, object]
     sections: dict[str, Section]
+    minor: int = 0
 
 
 class _Entry(NamedTuple):
@@ -64,7 +71,7 @@ class _Entry(NamedTuple):
 
     @property
     def size(self) -> int:
-        return int(self.dtype.itemsize) * int(np.prod(self.shape, dtype=object))
+        return int(self.dtype.itemsize) * math.prod(self.shape)
 
 
 class File(Protocol):
@@ -173,7 +180,7 @@ def read(file: File, allocate: Allocate = fresh) -> Contents:
     if major != MAJOR:
         raise SnapshotError(
             f"It is of container version {major}.{minor}; this streamnb reads {MAJOR}.x.",
-            "Start the version of streamnb that wrote it.",
+            "Start the version of streamnb that wrote it; the file was left as it is.",
         )
     if said_size != size:
         raise _torn(f"it has {size} bytes and says {said_size}")
@@ -186,11 +193,11 @@ def read(file: File, allocate: Allocate = fresh) -> Contents:
     if n_sections > SECTIONS_MAX or header_size > HEADER_BYTES_MAX or head_end > body_end:
         raise _torn("its header does not fit into it")
     head = memoryview(_part(file, 0, head_end))
-    if crc32c(head) != head_checksum or any(head[head_size:]):
+    if crc32c(head) != head_checksum or head[head_size:] != bytes(head_end - head_size):
         raise _torn("the checksum of its header is wrong")
     table = _PROLOGUE.size + header_size
     sections = _sections(file, head[table:head_size], head_end, body_end, allocate)
-    return Contents(_header(head[_PROLOGUE.size : table]), sections)
+    return Contents(_header(head[_PROLOGUE.size : table]), sections, minor)
 
 
 def _header(text: memoryview) -> dict[str, object]:
@@ -234,7 +241,7 @@ def _section(file: File, entry: _Entry, allocate: Allocate) -> Section:
         file.read_into(piece, entry.offset + at)
         checksum = crc32c(piece, checksum)
     padding = _part(file, entry.offset + size, _padding(size))
-    if crc32c(padding, checksum) != entry.checksum or any(padding):
+    if crc32c(padding, checksum) != entry.checksum or padding != bytes(len(padding)):
         raise _torn(f"the checksum of section `{entry.name}` is wrong")
     return np.frombuffer(memory.toreadonly(), entry.dtype).reshape(entry.shape)
 

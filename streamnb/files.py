@@ -2,6 +2,7 @@
 
 A file of state is published complete or not at all, under a name that did not exist, and never changed
 afterwards. Whatever the operating system refuses becomes one sentence with the path, its reason and a hint.
+State and directories are touched through `os` and `fcntl` alone, so that `tests/faulty_disk.py` can stand in.
 The room is long because it is the only one: what a disk can do to the others is met here and nowhere else.
 """
 
@@ -13,6 +14,7 @@ import gzip
 import io
 import os
 import select
+import socket
 import stat
 import time
 import zlib
@@ -23,8 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from streamnb.errors import DataError, DeliveryError, SettingsError, StorageError, StreamnbError
+from streamnb.errors import DataError, DeliveryError, FencedError, SettingsError, StorageError, StreamnbError
 
+_HOLDER_BYTES_MAX = 512
 _CHUNK_BYTES = 1 << 18  # one read; a pipe gives at most 64 KiB at once
 _LINES_BYTES_MAX = 1 << 24  # after so many bytes `read_lines` is content with fewer lines than asked
 
@@ -212,7 +215,7 @@ def write_new(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
         with _translated("write", path):
             written = _write_durably(fd, chunks)
             os.link(temporary, path, follow_symlinks=False)
-            temporary.unlink()
+            os.unlink(temporary)
             _sync_directory(path.parent)
     except BaseException as error:
         left = [name for name in (path, temporary) if not _withdrawn(name, ours)]
@@ -247,8 +250,8 @@ def _write_all(fd: int, data: bytes | memoryview) -> int:
 def _withdrawn(name: Path, ours: os.stat_result) -> bool:
     """Whether `name` is no longer there, or was never ours to remove."""
     try:
-        if os.path.samestat(ours, name.lstat()):
-            name.unlink()
+        if os.path.samestat(ours, os.lstat(name)):
+            os.unlink(name)
     except FileNotFoundError:
         return True
     except OSError:
@@ -279,11 +282,15 @@ def make_directory(path: Path) -> None:
         Something else stands there, this user may not write in it, or every user may.
     """
     with _translated("create the directory", path):
-        missing = [directory for directory in (path, *path.parents) if not directory.exists()]
+        missing = [directory for directory in (path, *path.parents) if not os.path.exists(directory)]
         for directory in reversed(missing):
-            directory.mkdir(mode=0o700, exist_ok=True)
+            try:
+                os.mkdir(directory, 0o700)
+            except FileExistsError:  # by another process meanwhile, or a link that leads nowhere
+                if not os.path.isdir(directory):
+                    raise
             _sync_directory(directory.parent)
-        status = path.stat()
+        status = os.stat(path)
     if not stat.S_ISDIR(status.st_mode):
         raise StorageError(
             f"{path} is not a directory.", "Name a directory, or a path that does not exist yet."
@@ -309,8 +316,13 @@ def list_names(directory: Path, suffix: str) -> list[str]:
         The directory cannot be read.
     """
     with _translated("list", directory):
-        names = [entry.name for entry in directory.iterdir()]
+        names = os.listdir(directory)
     return sorted(name for name in names if name.endswith(suffix) and not name.startswith("."))
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a directory, or a link to one, is there."""
+    return os.path.isdir(path)
 
 
 def remove(path: Path) -> None:
@@ -322,12 +334,45 @@ def remove(path: Path) -> None:
         It is not there, or cannot be removed.
     """
     with _translated("remove", path):
-        path.unlink()
+        os.unlink(path)
         _sync_directory(path.parent)
+
+
+def move(path: Path, directory: Path) -> Path:
+    """Move a file into a directory of the same file system, durably; nothing there is overwritten.
+
+    Raises
+    ------
+    StorageError
+        It is not there, the name is taken in `directory`, or the disk refused.
+    """
+    make_directory(directory)
+    moved = directory / path.name
+    with _translated("move", path):
+        os.link(path, moved, follow_symlinks=False)
+        _sync_directory(directory)
+        os.unlink(path)
+        _sync_directory(path.parent)
+    return moved
+
+
+def modified_ms(path: Path) -> int:
+    """When a file was written, in milliseconds since 1970, as far as its file system knows.
+
+    Raises
+    ------
+    StorageError
+        It is not there.
+    """
+    with _translated("look at", path):
+        return os.lstat(path).st_mtime_ns // 1_000_000
 
 
 def sweep_temporary(directory: Path) -> list[str]:
     """Remove what a `write_new` that was killed left behind; only under the directory's lock.
+
+    What it had published already may not be on the disk yet: it is afterwards, so that nobody goes on from a
+    file that a power cut could still take away.
 
     Returns
     -------
@@ -340,20 +385,53 @@ def sweep_temporary(directory: Path) -> list[str]:
         The directory cannot be read, or a file in it not be removed.
     """
     with _translated("sweep", directory):
-        left = sorted(entry for entry in directory.iterdir() if entry.match(".*.tmp"))
-        for path in left:
-            path.unlink()
-    return [path.name for path in left]
+        left = sorted(
+            name for name in os.listdir(directory) if name.startswith(".") and name.endswith(".tmp")
+        )
+        for name in left:
+            os.unlink(directory / name)
+        _sync_directory(directory)
+    return left
 
 
 class Lock:
     """A directory's exclusive lock: a context manager, let go by `close` or the process's end.
 
     A forked child shares it; an executed program does not.
+
+    Attributes
+    ----------
+    epoch : int
+        How often the lock was taken: each holder's is one more than the last one's.
     """
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, path: Path, epoch: int) -> None:
+        self.epoch = epoch
         self._fd = fd
+        self._path = path
+
+    def check(self) -> None:
+        """See that the lock is still this one's, whatever happened to the directory meanwhile.
+
+        Where the directory was moved and made again, or a file system does not keep locks, another learner
+        may hold it by now; then nothing may be published there any more.
+
+        Raises
+        ------
+        FencedError
+            Another has taken it, or it is gone.
+        """
+        try:
+            with self._path.open("rb") as found:
+                same = os.path.sameopenfile(found.fileno(), self._fd)
+                holder = found.read(_HOLDER_BYTES_MAX)
+        except OSError:
+            same, holder = False, b""
+        if not same or not holder.startswith(b"epoch %d, " % self.epoch):
+            raise FencedError(
+                f"{self._path.parent} is not this learner's any more: {_holder(holder)} has it.",
+                "Let only one learner run, and start again: it resumes from the last snapshot.",
+            )
 
     def close(self) -> None:
         """Let go. Closing twice does nothing. The file stays: removing it would let two learners in."""
@@ -380,16 +458,35 @@ def lock_directory(path: Path) -> Lock:
         fd = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            epoch = _epoch_after(os.pread(fd, _HOLDER_BYTES_MAX, 0))
+            began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            said = f"epoch {epoch}, process {os.getpid()} on {socket.gethostname()} since {began}\n".encode()
+            os.pwrite(fd, said, 0)
+            os.ftruncate(fd, len(said))
+            os.fsync(fd)
         except BlockingIOError as error:
+            holder = _holder(os.pread(fd, _HOLDER_BYTES_MAX, 0))
             os.close(fd)
             raise StorageError(
-                f"The snapshot directory {path} is in use by another learner.",
+                f"The snapshot directory {path} is in use by another learner, {holder}.",
                 "Stop that learner, or give this one a directory of its own.",
             ) from error
         except OSError:
             os.close(fd)
             raise
-    return Lock(fd)
+    return Lock(fd, path / "lock", epoch)
+
+
+def _epoch_after(holder: bytes) -> int:
+    """One more than what the last holder wrote; a directory without it begins at 1."""
+    digits = holder.removeprefix(b"epoch ").partition(b",")[0]
+    return int(digits) + 1 if digits.isdigit() else 1
+
+
+def _holder(said: bytes) -> str:
+    """Who says to hold a lock, for people."""
+    line = said.decode("ascii", "replace").strip().partition(", ")[2]
+    return line if line.isprintable() and line else "nobody that says so"
 
 
 # Lines in
@@ -431,6 +528,12 @@ class LineReader:
     def ended(self) -> bool:
         """Whether every line was returned; known at the latest after a `read_lines` that gave none."""
         return self._at_end
+
+    @property
+    def share_read(self) -> float | None:
+        """How much of the file was read, from 0 to 1, by its bytes on the disk; ``None`` for a pipe."""
+        size = 0 if self._live else os.fstat(self._raw.fileno()).st_size
+        return min(1.0, self._raw.tell() / size) if size else None
 
     def read_lines(self, n: int, timeout_ms: int | None = None) -> list[bytes | LongLine]:
         """At most `n` lines; none only at the end or after `timeout_ms`.

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client.registry import Collector
 
 from streamnb.abstention import REASONS
 from streamnb.errors import TransportError
@@ -45,6 +46,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._evaluation: Collector | None = None
         self.records = Counter(
             "streamnb_records", "Offsets passed, by what became of them", ["outcome"], registry=self.registry
         )
@@ -69,9 +71,30 @@ class Metrics:
         self.next_offset = Gauge(
             "streamnb_next_offset", "Next offset to read", ["topic", "partition"], registry=self.registry
         )
+        self.unaccounted = Gauge(
+            "streamnb_unaccounted_records",
+            "Offsets passed but not accounted for: 0, or the engine stops",
+            ["topic", "partition"],
+            registry=self.registry,
+        )
+        self.ready = Gauge(
+            "streamnb_ready", "1 once the ends there were at the start are reached", registry=self.registry
+        )
+        self.replayed = Counter(
+            "streamnb_replayed_records",
+            "Records read before that: what came since the snapshot",
+            registry=self.registry,
+        )
         self.lag = Gauge(
             "streamnb_lag_records", "Records not yet read", ["topic", "partition"], registry=self.registry
         )
+
+    def show(self, evaluation: Collector) -> None:
+        """Show what scores are worth, in the place of an earlier engine's figures."""
+        if self._evaluation is not None:
+            self.registry.unregister(self._evaluation)
+        self._evaluation = evaluation
+        self.registry.register(evaluation)
 
     def serve(self, settings: MetricsSettings) -> None:
         """Serve the page, if a port is set.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamnb.errors import PositionError, SettingsError, SnapshotError
+from streamnb.offsets import Account, Accounts
 from streamnb.protocols import Start
 from streamnb.record import Partition
 from streamnb.snapshot import Snapshot, differences
@@ -84,18 +85,84 @@ def check_positions(
     Raises
     ------
     PositionError
-        Records may be lost: which, and what may have happened.
+        Records may be lost: which, what may have happened, and where `engine.on_data_loss` could go on.
     """
+    found: list[tuple[str, str]] = []
+    resume: dict[tuple[str, int], int | None] = {}
     for partition, offset in next_offsets.items():
         first, last = begin.get(partition), end.get(partition)
         if first is None or last is None:
             hint = "The topic was made again with fewer partitions, or is no longer in `topics`."
-            raise PositionError(f"{partition} is gone, and the snapshot was at its offset {offset}.", hint)
-        if offset < first:
+            found.append((f"{partition} is gone, and the snapshot was at its offset {offset}.", hint))
+            resume[partition] = None
+        elif offset < first:
             hint = "The topic's retention removed them: lengthen it, and start from a newer snapshot."
             missing = f"offsets {offset} to {first - 1} ({first - offset} records at most) are missing"
-            raise PositionError(f"{partition} begins at offset {first}: {missing}.", hint)
-        if offset > last:
+            found.append((f"{partition} begins at offset {first}: {missing}.", hint))
+            resume[partition] = first
+        elif offset > last:
             hint = "The topic was made again, or its newest records were lost with their broker."
             missing = f"offsets {last} to {offset - 1}, already learned, are missing"
-            raise PositionError(f"{partition} ends at offset {last}: {missing}.", hint)
+            found.append((f"{partition} ends at offset {last}: {missing}.", hint))
+            resume[partition] = last
+    if found:
+        what = " ".join(sentence for sentence, _ in found)
+        allow = '`engine.on_data_loss = "skip"` goes on without them, and says so in every later snapshot.'
+        raise PositionError(what, f"{found[0][1]} {allow}", resume)
+
+
+def skip(accounts: Accounts, resume: Mapping[Partition, int | None]) -> list[dict[str, object]]:
+    """Go on where the log still can, and say what is not there any more.
+
+    Records that were never read count as lost. A log that ends before the position has lost what was learned
+    from it, which no account can tell: the partition's begins anew.
+
+    Parameters
+    ----------
+    accounts : Accounts
+        Changed.
+    resume : mapping of Partition to int or None
+        Of a `PositionError`.
+
+    Returns
+    -------
+    list of dict
+        The lineage's events, one a partition.
+    """
+    events: list[dict[str, object]] = []
+    for partition, offset in resume.items():
+        account = accounts.pop(partition)
+        event = {"event": "data_loss", "partition": str(partition), "from": account.next_offset, "to": offset}
+        if offset is not None and offset < account.next_offset:
+            accounts[partition] = Account(offset, offset)
+            event |= {"from": offset, "to": account.next_offset, "learned": True}
+        elif offset is not None:
+            account.lost += offset - account.next_offset
+            account.next_offset = offset
+            accounts[partition] = account
+        events.append(event)
+    return events
+
+
+class CatchUp:
+    """Whether a restart has read again what came since its snapshot, and how much that was.
+
+    Parameters
+    ----------
+    ends : mapping of Partition to int, or None
+        Of the log at the start; ``None`` where they cannot be known: then nothing has to be caught up.
+    """
+
+    def __init__(self, ends: Mapping[Partition, int] | None = None) -> None:
+        self.ends = ends
+        self.done = False
+
+    def is_known(self) -> bool:
+        """Whether the log says where it ends."""
+        return self.ends is not None
+
+    def is_done(self, accounts: Accounts) -> bool:
+        """Whether every partition stands at the end it had, or beyond; once done, for good."""
+        ends = self.ends or {}
+        self.done = self.done or all(accounts[one].next_offset >= end for one, end in ends.items())
+        return self.done

@@ -129,7 +129,8 @@ def test_the_reference_gives_a_reason_for_every_setting() -> None:
         if key and "#" not in line[len(key[0]) :]:
             bare.append(line.removeprefix("# ").split(" = ")[0])
     explained_above = {"name", "reader", "event_model"}  # of [[views]]
-    explained_once = {"kind", "topic", "topics", "path", "in_flight_max", "delivery_timeout_ms"}
+    explained_once = {"kind", "topic", "topics", "path", "in_flight_max", "in_flight_bytes_max"}
+    explained_once |= {"delivery_timeout_ms"}
     explained_once |= {"kafka", "confluent"}
     clients_own = {"bootstrap_servers", "security_protocol"}
     self_evident = {"category", "number", "flag", "ratio_window_records", "true"}
@@ -145,7 +146,9 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
     """A commented-out setting, taken by itself, changes nothing; rooms are taken as a whole."""
     text = FULL.read_text(encoding="utf-8")
     tables = tomllib.loads(
-        re.sub(r"(?m)^# (line_bytes_max|in_flight_max|delivery_timeout_ms) =", r"\1 =", text)
+        re.sub(
+            r"(?m)^# (line_bytes_max|in_flight_max|in_flight_bytes_max|delivery_timeout_ms) =", r"\1 =", text
+        )
     )
     assert tables.keys() == tomllib.loads(text).keys()
     rooms: Tables = {"source": {"kind": "jsonl", "path": "-"}, "sink": {"kind": "kafka", "topic": "scores"}}
@@ -153,6 +156,7 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
     for table, key in (
         ("source", "line_bytes_max"),
         ("sink", "in_flight_max"),
+        ("sink", "in_flight_bytes_max"),
         ("sink", "delivery_timeout_ms"),
     ):
         shown_value = re.search(rf"(?m)^# {key} = (\d+)", text)
@@ -234,7 +238,9 @@ def test_a_pseudo_count_is_above_zero_and_finite(tmp_path: Path, alpha: str) -> 
         f'event_model = {{ kind = "multinomial", smoothing = {smoothing} }}'
     )
     error = refusal(tmp_path, text)
-    assert re.search(r"`views\[0\]\.event_model\.smoothing`: `alpha` must be above 0 and finite", error.what)
+    assert re.search(
+        r"`views\[0\]\.event_model\.smoothing`: `alpha` must be above 0, from 1e-100 to 1e100", error.what
+    )
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:

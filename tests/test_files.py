@@ -422,7 +422,8 @@ def test_a_lock_is_exclusive_and_dies_with_its_holder(tmp_path: Path) -> None:
     assert child.stdout.readline() == b"held\n"
     with pytest.raises(StorageError) as caught:
         files.lock_directory(tmp_path)
-    assert caught.value.what == f"The snapshot directory {tmp_path} is in use by another learner."
+    holder = f"another learner, process {child.pid} on "
+    assert caught.value.what.startswith(f"The snapshot directory {tmp_path} is in use by {holder}")
     assert caught.value.hint
 
     child.kill()

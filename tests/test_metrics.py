@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from streamnb.errors import TransportError
+from streamnb.evaluation.live import LiveEvaluation
 from streamnb.metrics import Metrics, MetricsSettings
 from streamnb.record import Partition
 
@@ -75,3 +76,11 @@ def test_a_served_page_shows_the_counters() -> None:
     metrics.serve(MetricsSettings(port=port))
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         assert "streamnb_learned_total 5.0" in answer.read().decode()
+
+
+def test_an_engine_shows_its_own_figures_in_the_place_of_the_one_before() -> None:
+    """One that begins again after a fault does not stand on the page twice."""
+    metrics = Metrics()
+    for _ in range(2):
+        metrics.show(LiveEvaluation())
+    assert generate_latest(metrics.registry).decode().count("# TYPE streamnb_accuracy gauge") == 1

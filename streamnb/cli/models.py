@@ -32,7 +32,7 @@ def learn(
 
     settings = load(config, changes or ())
     model, history = assembly.model(settings), History(file, assembly.decoder(settings))
-    for _, messages in watched(history.batches(), "learning"):
+    for _, messages in watched(history.batches(), "learning", history):
         model.step(messages.batch, score=False)
     warn_of_refused(history)
     snapshot = assembly.snapshot_of(settings, model)

@@ -67,6 +67,7 @@ OWNED: Mapping[str, str] = {
     "max.in.flight.requests.per.connection": _ACKNOWLEDGED,
     "queuing.strategy": _ACKNOWLEDGED,
     "queue.buffering.max.messages": _SINKS_OWN,
+    "queue.buffering.max.kbytes": _SINKS_OWN,
     "delivery.timeout.ms": _SINKS_OWN,
     "message.timeout.ms": _SINKS_OWN,
     "partitioner": "a score goes to the partition that its record came from",

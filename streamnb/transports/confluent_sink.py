@@ -38,6 +38,8 @@ class ConfluentSink(TopicSink):
         Settings of librdkafka, as for `ConfluentSource`.
     in_flight_max : int
         Records sent and not yet acknowledged at which `publish` waits.
+    in_flight_bytes_max : int
+        Bytes at which it waits, to the next 1,024.
     delivery_timeout_ms : int
         After this long without acknowledgement a record counts as not delivered.
 
@@ -55,6 +57,7 @@ class ConfluentSink(TopicSink):
         client: Mapping[str, object],
         *,
         in_flight_max: int = 20_000,
+        in_flight_bytes_max: int = 64 << 20,
         delivery_timeout_ms: int = 120_000,
     ) -> None:
         settings = client_settings(client)
@@ -74,6 +77,7 @@ class ConfluentSink(TopicSink):
             enable_idempotence=True,
             delivery_timeout_ms=delivery_timeout_ms,
             queue_buffering_max_messages=in_flight_max,
+            queue_buffering_max_kbytes=-(-in_flight_bytes_max // 1024),
             delivery_report_only_error=True,
         )
 

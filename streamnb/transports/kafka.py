@@ -45,6 +45,7 @@ __all__ = ["KafkaSink", "KafkaSource", "create_topics", "describe_topics"]
 
 log = logging.getLogger(__name__)
 
+DECOMPRESSED_BYTES_MAX = 64 << 20
 RETRY_BUDGET_S = 120.0
 RETRY_PAUSE_S = 0.1
 COMMIT_BUDGET_S = 3.0
@@ -66,6 +67,8 @@ class KafkaSource:
         ``sasl_mechanism``, ...
     group : str, optional
         The consumer group under which `commit` leaves positions for lag tools.
+    decompressed_bytes_max : int
+        A record batch that unpacks to more is unreadable.
 
     Raises
     ------
@@ -74,11 +77,17 @@ class KafkaSource:
     """
 
     def __init__(
-        self, topics: Sequence[str], client: Mapping[str, object], *, group: str | None = None
+        self,
+        topics: Sequence[str],
+        client: Mapping[str, object],
+        *,
+        group: str | None = None,
+        decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
     ) -> None:
         self._topics = checked_topics(topics)
         self._settings = client_settings(client)
         self._group = group
+        self._decompressed_bytes_max = decompressed_bytes_max
         self._admin: KafkaAdminClient | None = None
         self._consumer: Consumer | None = None
         self._next_offsets: dict[TopicPartition, int] = {}
@@ -126,6 +135,7 @@ class KafkaSource:
                 isolation_level="read_committed",
                 allow_auto_create_topics=False,
                 check_crcs=True,
+                decompressed_bytes_max=self._decompressed_bytes_max,
             )
         consumer = self._consumer
 

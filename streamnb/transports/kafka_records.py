@@ -21,6 +21,7 @@ from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import decode_varint
 
 from streamnb.record import Unreadable
+from streamnb.transports.kafka_decompression import unpack
 
 Note = Callable[[int, int, Exception], None]
 """Tell of unreadable offsets: the first, the one after the last, and why."""
@@ -29,12 +30,12 @@ Note = Callable[[int, int, Exception], None]
 class Consumer(KafkaConsumer):  # type: ignore[misc]
     """kafka-python's consumer, whose ``poll`` does not raise for a record that cannot be decoded."""
 
-    def __init__(self, **configs: object) -> None:
+    def __init__(self, *, decompressed_bytes_max: int, **configs: object) -> None:
         super().__init__(**configs)
         # 3.0.12 takes the setting `allow_auto_create_topics` and never hands it to what asks for metadata.
         self._cluster.config["allow_auto_create_topics"] = False
         self._unreadable: list[tuple[TopicPartition, Unreadable]] = []
-        self._fetcher.PartitionRecords = partial(_PartitionRecords, self._unreadable)
+        self._fetcher.PartitionRecords = partial(_PartitionRecords, self._unreadable, decompressed_bytes_max)
 
     def next_offset(self, partition: TopicPartition) -> int:
         """The position after what `poll` has returned, gaps included; never asks the broker."""
@@ -52,9 +53,14 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
     """The records of one partition in one fetch."""
 
     def __init__(
-        self, unreadable: list[tuple[TopicPartition, Unreadable]], *args: object, **configs: object
+        self,
+        unreadable: list[tuple[TopicPartition, Unreadable]],
+        decompressed_bytes_max: int,
+        *args: object,
+        **configs: object,
     ) -> None:
         self._unreadable = unreadable
+        self._decompressed_bytes_max = decompressed_bytes_max
         self._noted_until = 0
         super().__init__(*args, **configs)
 
@@ -69,7 +75,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
     def _unpack_records(
         self, tp: TopicPartition, records: MemoryRecords, key_deserializer: None, value_deserializer: None
     ) -> Iterator[ConsumerRecord]:
-        batches = _Batches(records, self._note)
+        batches = _Batches(records, self._note, self._decompressed_bytes_max)
         while True:
             try:
                 yield from super()._unpack_records(tp, batches, key_deserializer, value_deserializer)
@@ -89,23 +95,25 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 class _Batches:
     """The batches of a fetch, guarded; after an error the next ones can still be taken."""
 
-    def __init__(self, records: MemoryRecords, note: Note) -> None:
+    def __init__(self, records: MemoryRecords, note: Note, decompressed_bytes_max: int) -> None:
         self._records = records
         self._note = note
+        self._decompressed_bytes_max = decompressed_bytes_max
         self.last: ABCRecordBatch | None = None
 
     def next_batch(self) -> _Batch | None:
         self.last = None
         self.last = self._records.next_batch()
-        return None if self.last is None else _Batch(self.last, self._note)
+        return None if self.last is None else _Batch(self.last, self._note, self._decompressed_bytes_max)
 
 
 class _Batch:
     """One record batch that skips a record it cannot decode, by the length that precedes it."""
 
-    def __init__(self, batch: ABCRecordBatch, note: Note) -> None:
+    def __init__(self, batch: ABCRecordBatch, note: Note, decompressed_bytes_max: int) -> None:
         self._batch = batch
         self._note = note
+        self._decompressed_bytes_max = decompressed_bytes_max
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._batch, name)
@@ -114,6 +122,8 @@ class _Batch:
         return next(self._batch)
 
     def __iter__(self) -> Iterator[ABCRecord]:
+        if self._batch.magic == 2:
+            unpack(self._batch, self._decompressed_bytes_max)
         records = iter(self._batch)
         while True:
             try:

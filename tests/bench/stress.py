@@ -18,23 +18,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
 from streamnb import assembly
-from streamnb.columns import Batch, Floats
+from streamnb.columns import Batch, Floats, Scores
 from streamnb.config import Settings, load
-from streamnb.evaluation import LOG_LOSS_FLOOR
+from streamnb.evaluation import Learner, Prequential
 from streamnb.naive_bayes import NaiveBayes
+from streamnb.peers import peer
 from tests.bench.common import DATA, ROOT, Stream, machine, markdown, progress, read_stream
-from tests.bench.streams import VW, judge, vw_line
 from tests.bench.stress_streams import HARD, Hard, hard_streams
 
 BATCH = 1_000  # messages
 SETTLED = 500  # messages before the calibration is judged
-BINS = 15
 PEERS = ("textbook.toml", "vowpalwabbit -l 5")
 OURS = ("spam.toml", "spam-accurate.toml")
 
@@ -60,10 +58,9 @@ class Figures(NamedTuple):
         return f"{self.accuracy:.4f} / {self.log_loss:.4f} / {roca} / {self.ece:.4f}"
 
 
-def ours(hard: Hard, settings: Settings) -> Said:
-    """A configuration's model; a late label comes with its message again, as it does on a topic."""
+def said_of(hard: Hard, model: Learner) -> Said:
+    """What a model says; a late label comes with its message again, as it does on a topic."""
     stream = hard.stream
-    model = assembly.model(settings)
     n, width = len(stream), len(stream.classes)
     posterior, u = np.zeros((n, width)), np.full((n, width), np.nan)
     for begin in range(0, n, BATCH):
@@ -83,24 +80,6 @@ def ours(hard: Hard, settings: Settings) -> Said:
     return Said(posterior, u)
 
 
-def vowpalwabbit(hard: Hard, settings: Settings) -> Said:
-    """Logistic regression on the words of `settings`' first view, each once."""
-    from vowpalwabbit import Workspace
-
-    stream, two = hard.stream, len(hard.stream.classes) == 2
-    answers = {label: 2 * c - 1 if two else c + 1 for c, label in enumerate(stream.classes)}
-    model = Workspace(VW if two else f"{VW} --oaa {len(answers)} --probabilities")
-    lines = [vw_line(text, settings) for text in stream.texts]
-    posterior = np.zeros((len(stream), len(answers)))
-    for i, line in enumerate(lines):
-        answer = model.predict(line)
-        posterior[i] = (1.0 - answer, answer) if two else answer
-        if i >= hard.delay:
-            model.learn(f"{answers[stream.labels[i - hard.delay]]} {lines[i - hard.delay]}")
-    model.finish()
-    return Said(posterior, np.log(np.maximum(posterior, LOG_LOSS_FLOOR)))
-
-
 def figures(hard: Hard, said: Said) -> Figures:
     """What was said, judged by the labels that came, but those that are wrong in a row.
 
@@ -111,22 +90,27 @@ def figures(hard: Hard, said: Said) -> Figures:
     stream = Stream("", [hard.stream.texts[i] for i in rows], [hard.stream.labels[i] for i in rows])
     order = [hard.stream.classes.index(label) for label in stream.classes]
     posterior = said.posterior[rows][:, order]
-    found = judge(stream, posterior.tolist(), said.u[rows][:, order].tolist(), 1.0)
-    truth = np.array([stream.classes.index(label) for label in stream.labels])
-    return Figures(
-        found.accuracy,
-        found.log_loss,
-        math.nan if found.roca_loss_pct is None else found.roca_loss_pct,
-        calibration_error(posterior[SETTLED:], truth[SETTLED:]),
+    none, known = np.zeros(len(rows), np.int64), np.full(len(rows), len(order), np.int64)
+    judgement = Prequential(warm_up=SETTLED)
+    judgement.add(
+        Scores(
+            classes=tuple(stream.classes),
+            n_classes=known,
+            posterior=posterior,
+            log_odds=np.zeros(posterior.shape),
+            u=said.u[rows][:, order],
+            raw_posterior=None,
+            known_tokens=none,
+            unknown_tokens=none,
+            learned=none,
+            learned_by_class=np.zeros(posterior.shape),
+            flags=none,
+        ),
+        stream.labels,
     )
-
-
-def calibration_error(posterior: Floats, truth: NDArray[np.int64]) -> float:
-    """Share of right answers against the mean posterior of the likeliest class, bin by bin."""
-    top, right = posterior.max(axis=1), posterior.argmax(axis=1) == truth
-    bins = np.minimum((top * BINS).astype(np.int64), BINS - 1)
-    gaps = [abs(float((right[bins == b] - top[bins == b]).sum())) for b in range(BINS)]
-    return sum(gaps) / len(top)
+    found = judgement.figures(stream.classes)
+    roca = math.nan if found.roca_loss_pct is None else found.roca_loss_pct
+    return Figures(found.accuracy, found.log_loss, roca, found.ece)
 
 
 def behind(row: dict[str, Figures]) -> str:
@@ -135,10 +119,10 @@ def behind(row: dict[str, Figures]) -> str:
     for name in OURS:
         for figure, higher in (("accuracy", True), ("log_loss", False), ("roca_pct", False), ("ece", False)):
             own = getattr(row[name], figure)
-            for peer in PEERS:
-                other = getattr(row[peer], figure)
+            for theirs in PEERS:
+                other = getattr(row[theirs], figure)
                 if (other >= own if higher else other <= own) and not math.isnan(own):
-                    said.append(f"{name}, {figure} of {peer}")
+                    said.append(f"{name}, {figure} of {theirs}")
     return "; ".join(said) or "ahead"
 
 
@@ -183,9 +167,12 @@ def main() -> None:
     for hard in hard_streams(options.data, options.streams):
         row = {}
         for name in (*PEERS, *OURS):
-            runs_vw = name not in settings
-            said = vowpalwabbit(hard, settings["spam.toml"]) if runs_vw else ours(hard, settings[name])
-            row[name] = figures(hard, said)
+            model: Learner
+            if name in settings:
+                model = assembly.model(settings[name])
+            else:
+                model = peer("vw-l5-tokens", settings["spam.toml"], hard.stream.classes)
+            row[name] = figures(hard, said_of(hard, model))
             progress(f"{hard.stream.name}, {name}: {row[name]}")
         results.append((hard, row))
     print(machine())

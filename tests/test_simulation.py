@@ -1,0 +1,77 @@
+"""Lives of an engine over a faulty disk and a faulty broker: no schedule of accidents breaks an invariant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from streamnb import files
+from streamnb.engine import Engine
+from streamnb.offsets import Account
+from tests.faulty_disk import FaultyDisk
+from tests.simulation import campaign, simulate
+
+
+def test_C1_no_schedule_of_accidents_breaks_an_invariant(runs: int, seed: int) -> None:
+    """Kills, power cuts, full and failing disks, lost and doubled deliveries, a broker that is away."""
+    broken, deaths = campaign(range(seed, seed + runs))
+
+    assert broken == []
+    assert min(deaths[kind] for kind in ("Crash", "power cut", "DeliveryError", "StorageError")) > runs / 20
+
+
+def test_a_seed_is_the_same_life_every_time() -> None:
+    """What it found can be looked at again."""
+    for seed in range(20):
+        first, second = simulate(seed), simulate(seed)
+        assert (first.lives, first.deaths) == (second.lives, second.deaths)
+        assert first.disk.done == second.disk.done
+
+
+def _never_synced(real: Callable[..., None]) -> Callable[..., None]:
+    del real
+    return lambda *_: None
+
+
+def _without_flush(real: Callable[..., None]) -> Callable[..., None]:
+    def begin(self: Engine) -> None:
+        flush, self.sink.flush = self.sink.flush, lambda timeout_ms: None  # type: ignore[method-assign]  # noqa: ARG005
+        try:
+            real(self)
+        finally:
+            self.sink.flush = flush  # type: ignore[method-assign]
+
+    return begin
+
+
+def _off_by_one(real: Callable[..., dict[str, int]]) -> Callable[..., dict[str, int]]:
+    def advance(self: Account, next_offset: int, **outcome: int) -> dict[str, int]:
+        found = real(self, next_offset, **outcome)
+        if self.scored % 5 == 4:
+            self.start += 1
+            self.next_offset += 1
+        return found
+
+    return advance
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mistake", "invariant"),
+    [
+        (files, "_sync_directory", _never_synced, "I5|I6"),
+        (FaultyDisk, "fsync", _never_synced, "I5|I6"),
+        (Engine, "_begin_snapshot", _without_flush, "I8"),
+        (Account, "advance", _off_by_one, "I5|I8|I7"),
+    ],
+    ids=["the directory is not synced", "nothing is synced", "no flush", "an offset too far"],
+)
+def test_a_mistake_is_found(
+    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, mistake: Callable[..., object], invariant: str
+) -> None:
+    """The simulation can fail: each promise taken away breaks the invariant that stands for it."""
+    monkeypatch.setattr(owner, name, mistake(getattr(owner, name)))
+    broken, _ = campaign(range(80))
+
+    assert len(broken) > 3
+    assert any(word in line for line in broken for word in invariant.split("|"))
