@@ -59,6 +59,9 @@ bench: install  ## print throughput beside a bare loop on the same broker, speed
 	$(BIN)/python tests/bench/streams.py
 	$(BIN)/python tests/bench/estimators.py
 	$(BIN)/python tests/bench/discriminant.py
+	$(BIN)/python tests/bench/stress.py
+	$(BIN)/python tests/bench/metsis2006.py
+	$(BIN)/python tests/bench/mccallum_nigam1998.py
 
 kafka:  ## assemble Apache Kafka from Maven Central and start it on loopback
 	$(PYTHON) deploy/kafka/broker.py start --port $(KAFKA_PORT)

@@ -86,7 +86,7 @@ def figures(hard: Hard, said: Said) -> Figures:
     Of each class the messages before its first label was learned are left out, of every model.
     """
     first = {label: hard.stream.labels.index(label) + hard.delay for label in hard.stream.classes}
-    rows = [i for i, y in enumerate(hard.stream.labels) if i not in hard.wrong and i > first[y]]
+    rows = [i for i, y in enumerate(hard.stream.labels) if i not in hard.wrong and i >= first[y]]
     stream = Stream("", [hard.stream.texts[i] for i in rows], [hard.stream.labels[i] for i in rows])
     order = [hard.stream.classes.index(label) for label in stream.classes]
     posterior = said.posterior[rows][:, order]
