@@ -20,7 +20,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -420,13 +420,17 @@ class Lock:
         ------
         FencedError
             Another has taken it, or it is gone.
+        StorageError
+            The disk does not say.
         """
-        try:
-            with self._path.open("rb") as found:
-                same = os.path.sameopenfile(found.fileno(), self._fd)
-                holder = found.read(_HOLDER_BYTES_MAX)
-        except OSError:
-            same, holder = False, b""
+        same, holder = False, b""
+        with _translated("look at", self._path), suppress(FileNotFoundError):
+            found = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                same = self._fd >= 0 and os.path.samestat(os.fstat(found), os.fstat(self._fd))
+                holder = os.pread(found, _HOLDER_BYTES_MAX, 0)
+            finally:
+                os.close(found)
         if not same or not holder.startswith(b"epoch %d, " % self.epoch):
             raise FencedError(
                 f"{self._path.parent} is not this learner's any more: {_holder(holder)} has it.",

@@ -141,6 +141,20 @@ class FaultyDisk:
         views[0][: len(part)] = part
         return len(part)
 
+    def pread(self, fd: int, size: int, offset: int) -> bytes:
+        self._step("pread")
+        return bytes(self._inode(fd).data[offset : offset + size])
+
+    def pwrite(self, fd: int, data: bytes, offset: int) -> int:
+        inode = self._inode(fd)
+        self._step("pwrite")
+        inode.data[offset : offset + len(data)] = data
+        return len(data)
+
+    def ftruncate(self, fd: int, size: int) -> None:
+        self._step("ftruncate")
+        del self._inode(fd).data[size:]
+
     def fsync(self, fd: int) -> None:
         self._step("fsync")
         path, inode, _ = self._open[fd]
