@@ -32,7 +32,7 @@ from streamnb.tokens import Number, Terms
 from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
 from streamnb.view import fields_of, reads_text
 
-_OF_THE_MODEL = ("model", "tokens", "views", "prior", "message", "labels", "output")
+_OF_THE_MODEL = ("model", "tokens", "views", "prior", "forgetting", "message", "labels", "output")
 
 
 def description(settings: Settings) -> dict[str, object]:
@@ -59,6 +59,9 @@ def model(settings: Settings) -> NaiveBayes:
             tokenizer=settings.tokens,
             raw=settings.output.raw_posterior,
             explain=settings.output.explanation,
+            half_life_s=settings.forgetting.half_life_s,
+            half_life_messages=settings.forgetting.half_life_messages,
+            time_skew_max_s=settings.forgetting.time_skew_max_s,
         )
     except ValueError as error:
         raise SettingsError(
@@ -100,7 +103,7 @@ def decoder(settings: Settings) -> Decoder:
                     f"View `{view.name}` looks at the field `{field}`, absent from `message.{table}`.",
                     f"Add it to `message.{table}`.",
                 )
-    return Decoder(fields, settings.labels)
+    return Decoder(fields, settings.labels, timed=settings.forgetting.half_life_s is not None)
 
 
 def restored(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
@@ -180,6 +183,7 @@ def snapshot_of(settings: Settings, built: NaiveBayes) -> Snapshot:
 def source(settings: Settings, room: InputSettings) -> Source:
     """Where records come from."""
     if isinstance(room, LinesInput):
+        check_lines(settings)
         return JsonlSource(room.path, room.line_bytes_max)
     if isinstance(room, ConfluentInput):
         from streamnb.transports.confluent import ConfluentSource
@@ -188,6 +192,21 @@ def source(settings: Settings, room: InputSettings) -> Source:
     from streamnb.transports.kafka import KafkaSource
 
     return KafkaSource(room.topics, client(settings, room), group=room.group)
+
+
+def check_lines(settings: Settings) -> None:
+    """Whether lines of a file can be learned: they have no timestamps.
+
+    Raises
+    ------
+    SettingsError
+        The model forgets by time.
+    """
+    if settings.forgetting.half_life_s is not None:
+        raise SettingsError(
+            "`forgetting.half_life_s` goes by the records' timestamps, and lines of a file have none.",
+            "Set `forgetting.half_life_messages` instead.",
+        )
 
 
 def sink(settings: Settings, room: OutputSettings, *, dead_letters: bool = False) -> Sink:

@@ -32,6 +32,7 @@ from streamnb.endpoints import (
 )
 from streamnb.engine import EngineSettings
 from streamnb.errors import DataError, SettingsError, StorageError
+from streamnb.forgetting import Forgetting
 from streamnb.message import MessageFields
 from streamnb.metrics import MetricsSettings
 from streamnb.score import Output
@@ -91,6 +92,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: Tokenizer = Tokenizer()
     views: tuple[View, ...] = (View("words", Words()),)
     prior: Prior | None = None
+    forgetting: Forgetting = Forgetting()
     message: MessageFields = MessageFields()
     labels: dict[str, str] = {}
     kafka: Client = {}

@@ -34,6 +34,7 @@ def evaluate(
     from streamnb.history import History
 
     settings = load(config, changes or ())
+    assembly.check_lines(settings)
     model, history = assembly.model(settings), History(data, assembly.decoder(settings), limit)
     judgement = Prequential()
     for step in watched(judged(model, (m.batch for _, m in history.batches())), "evaluating"):
