@@ -360,7 +360,7 @@ class Plan:
 
     Attributes
     ----------
-    instants, scales, grown, shifts : ndarray of float64, shape (n,)
+    ages : ndarray of float64, shape (4, n)
         Of each message: its instant; what pseudo-counts are multiplied by; what its weight is multiplied by
         when it is learned; by how many half-lives the landmark moves just before that.
     after : Decay
@@ -389,5 +389,4 @@ class Plan:
                 grown = after.scale(instant)
                 after.position += 1
             rows.append((instant, scale, grown, float(shift)))
-        table: Floats = np.array(rows, np.float64).reshape(len(rows), 4).T.copy()
-        self.instants, self.scales, self.grown, self.shifts = table
+        self.ages: Floats = np.array(rows, np.float64).reshape(len(rows), 4).T.copy()

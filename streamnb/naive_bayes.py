@@ -99,13 +99,13 @@ class NaiveBayes(Learner):
     ) -> dict[Label, float]:
         """`step` of one message, by either driver, and its posterior alone: no columns are made of it."""
         fields = columns_of(x)
-        times = None if at is None else [at]
         with self.lock:
-            if self.decay is not None:
-                scores = self.step(Batch(fields, [label], [weight], times), score=score, learn=not score)
-                return dict(zip(scores.classes, scores.posterior[0].tolist(), strict=True)) if score else {}
             if self._driver is not None:
-                return self._driver.one(self, fields, label, weight, score)
+                return self._driver.one(self, fields, label, weight, at, score)
+            if self.decay is not None:
+                times = None if at is None else [at]
+                scores = self._step(Batch(fields, [label], [weight], times), score=score, learn=not score)
+                return dict(zip(scores.classes, scores.posterior[0].tolist(), strict=True)) if score else {}
             (label,), _ = checked_labels(Batch(fields, [label], [weight]), self.classes)
             rows = ScoreRows()
             self._message(rows, read(self.views, self.tokenizer, fields, 0), label, weight, score=score)

@@ -146,8 +146,6 @@ class State:
         strangers = [f"view `{view.name}`" for view in self.views if not _has_twin(view)]
         if isinstance(self.prior, FixedPrior | FallbackPrior):
             strangers.append("the prior")
-        if self.decay is not None:
-            strangers.append("a half-life")
         if wanted and (strangers or not _kernel.compiled):
             raise ValueError(f"no compiled twin: {_kernel.reason or ', '.join(strangers)}")
         return _kernel.compiled and not strangers if wanted is None else wanted

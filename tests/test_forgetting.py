@@ -652,6 +652,8 @@ def test_twin_is_twin_to_the_bit(
 ) -> None:
     """Scores and state, however the stream is cut and however often the landmark moves."""
     head = data.draw(st.sampled_from([None, "product"]))
+    if views().pop().event_model == VIEWS["background"][0].event_model:
+        head = "product"  # the calibrated head knows no background
     raw = data.draw(st.booleans())
     plain, twin = (
         NaiveBayes(views(), head=head, raw=raw, compiled=compiled, **how)  # type: ignore[arg-type]
@@ -697,8 +699,6 @@ def test_a_plan_is_what_one_after_another_gives(
     plan = forgetting.Plan(decay, [y for y, _ in stream], [at for _, at in stream], "p", learns=True)
     for i, (is_learned, at) in enumerate(stream):
         one = forgetting.Plan(decay, [is_learned], [at], "p", learns=True)
-        assert [column[i] for column in (plan.instants, plan.scales, plan.grown, plan.shifts)] == [
-            column[0] for column in (one.instants, one.scales, one.grown, one.shifts)
-        ]
+        assert plan.ages[:, i].tolist() == one.ages[:, 0].tolist()
         decay = one.after
     assert decay.digest().hex() == plan.after.digest().hex()

@@ -363,17 +363,27 @@ cdef class CountStore:
             self.fade_by(factor)
 
     cdef fade_by(self, double factor):
+        """Whatever needs memory comes before anything is changed."""
         cdef Table* table = &self.table
-        cdef uint64_t i, row, view, c, C = table.n_classes
+        cdef uint64_t i, row, view, c, n = 0, C = table.n_classes
         cdef double least = 0.0 if factor >= 1.0 else FORGOTTEN
         cdef double* totals = table.totals
+        cdef bint left
+        gone = np.empty(table.rows, np.int64)
+        cdef int64_t[::1] rows = gone
+        for row in range(table.rows):
+            left = False
+            for c in range(C):
+                left = left or (table.counts[row * C + c] > 0 and table.counts[row * C + c] * factor >= least)
+            if not left:
+                rows[n] = <int64_t>row
+                n += 1
+        if n:
+            self.drop(gone[:n])
         for i in range(table.rows * C):
             table.counts[i] = table.counts[i] * factor
             if table.counts[i] < least:
                 table.counts[i] = 0.0
-        gone = np.flatnonzero(~self._shown()["counts"].any(axis=1))
-        if gone.size:
-            self.drop(gone)
         for i in range(table.n_views * C):
             totals[i] = 0.0
         for row in range(table.rows):

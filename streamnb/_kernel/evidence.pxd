@@ -32,7 +32,8 @@ cdef struct Moments:  # of one number, per class
 cdef inline double log_count(const View* view, double count) noexcept nogil:
     """``log(count + alpha)``, from a table where the count is a small multiple of the view's unit.
 
-    The unit is what a token counts that stands in a message once, so that most counts are multiples.
+    The unit is what a token counts that stands in a message once, so that most counts are multiples. Where
+    counts fade, `units` is no number and nothing is looked up.
     """
     cdef double units = count * view.units
     cdef int64_t i
@@ -73,7 +74,7 @@ cdef inline void against_rest(
         n += totals[active[j]]
     for j in range(S):
         base[j] = log(totals[active[j]] + pseudo_total) - log(n - totals[active[j]] + pseudo_total)
-    if S == 2 and C == 2 and base[0] == -base[1] and against_the_other(table, features, view, v, k, base[0], x):
+    if S == 2 and C == 2 and not view.fades and base[0] == -base[1] and against_the_other(table, features, view, v, k, base[0], x):
         return
     for j in range(4 * S):
         x[j] = 0.0
@@ -201,7 +202,7 @@ cdef inline void log_likelihood(
             if feature.row >= 0:
                 for j in range(S):
                     n_k += row[active[j]]
-            p = view.pseudo * ((n_k + 0.5) / (n + 0.5 * (vocabulary + 1.0)))
+            p = view.pseudo * ((n_k + view.half) / (n + view.half * (vocabulary + 1.0)))
         for j in range(S):
             one = (row[active[j]] if feature.row >= 0 else 0.0) + p
             z[j] += feature.f * (log(one) - log_totals[j]) if one > 0 else -INFINITY

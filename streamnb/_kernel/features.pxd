@@ -42,6 +42,9 @@ cdef struct View:
     double* logs  # log(count + alpha), 0 where it was not asked for yet; see evidence.pxd
     bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
     double without  # so many without
+    double half  # of the unknown word, in a Dirichlet's background
+    double[3] as_set  # `pseudo`, `without` and `half` of a message that weighs 1; see `Driver._grow_older`
+    bint fades  # the model forgets: counts are no multiples of anything
     Coins* coins  # of each class, while a batch runs
 
 
