@@ -53,8 +53,10 @@ class Moments:
         """Learn a finite number."""
         n = self.n[class_index] + weight
         step = x - self.mean[class_index]
+        first = self.n[class_index] == 0
         self.n[class_index] = n
-        self.mean[class_index] += step * weight / n
+        # A first number is its own mean, to the bit: numbers that are all equal have no variance at all.
+        self.mean[class_index] = x if first else self.mean[class_index] + step * weight / n
         # Rounding may carry the mean past x by its last bit: a sum of squares never falls for that.
         self.squares[class_index] += max(0.0, weight * step * (x - self.mean[class_index]))
 

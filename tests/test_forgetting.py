@@ -117,7 +117,7 @@ def _close(a: dict[Label, float], b: dict[Label, float], tolerance: float = 1e-9
 
 @EACH
 @given(ROWS, MESSAGE, st.floats(0.0, 13.0))
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_forgetting_is_weighing_every_message_anew(
     views: list[View], rows: list[Row], x: dict[str, object], now: float
 ) -> None:
@@ -134,7 +134,7 @@ def test_forgetting_is_weighing_every_message_anew(
 
 @EACH
 @given(ROWS, MESSAGE)
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_a_half_life_in_messages_counts_messages_learned(
     views: list[View], rows: list[Row], x: dict[str, object]
 ) -> None:
@@ -167,7 +167,7 @@ def test_priors_and_declared_classes_fade_with_the_rest(
 
 
 @given(ROWS)
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_the_calibrated_heads_features_are_those_of_faded_counts(rows: list[Row]) -> None:
     """Odds, rare tokens' shrinkage, length and unknown share; what the head learned is its own."""
     model, oracle = _forgets(), NaiveBayes(TEXT_ONLY)
@@ -212,7 +212,7 @@ def test_the_heads_accumulators_fade_and_never_fall_below_their_start() -> None:
 @TWINS
 @EACH
 @given(rows=ROWS, x=MESSAGE)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_moving_the_landmark_changes_no_posterior(
     views: list[View], compiled: bool, rows: list[Row], x: dict[str, object]
 ) -> None:
@@ -309,7 +309,7 @@ def test_scoring_does_not_move_the_clock() -> None:
 
 @TWINS
 @given(rows=ROWS)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_many_is_one_to_the_bit(compiled: bool, rows: list[Row]) -> None:
     """Landmarks that move within a batch included."""
     with pytest.MonkeyPatch.context() as patch:
@@ -325,7 +325,7 @@ def test_many_is_one_to_the_bit(compiled: bool, rows: list[Row]) -> None:
 
 @EACH
 @given(ROWS, ROWS, st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_a_restored_model_goes_on_to_the_bit(
     views: list[View], rows: list[Row], after: list[Row], by_time: bool
 ) -> None:
@@ -365,7 +365,7 @@ def test_a_place_in_time_that_cannot_be_is_refused(value: object) -> None:
 
 @EACH
 @given(ROWS, MESSAGE, st.integers(0, 2**12 - 1))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_parts_of_a_stream_add_up_by_time(
     views: list[View], rows: list[Row], x: dict[str, object], which: int
 ) -> None:
@@ -403,7 +403,7 @@ def test_by_position_a_part_is_taken_as_of_its_own_end() -> None:
 
 @pytest.mark.parametrize("name", [name for name in VIEWS if "covariance" not in name])
 @given(rows=ROWS, order=st.randoms())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_what_was_learned_can_be_unlearned(name: str, rows: list[Row], order: random.Random) -> None:
     """In any order; what rounding would leave of a sum goes with it."""
     model = _makes(VIEWS[name], half_life_s=DAY, time_skew_max_s=1e9)
@@ -643,7 +643,7 @@ COMPILED: dict[str, Callable[[], list[View]]] = {
 @given(
     st.data(), st.lists(st.tuples(MESSAGE, st.sampled_from([None, "ham", "spam", "work"])), max_size=24), HOW
 )
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_twin_is_twin_to_the_bit(
     views: Callable[[], list[View]],
     data: st.DataObject,
@@ -652,7 +652,7 @@ def test_twin_is_twin_to_the_bit(
 ) -> None:
     """Scores and state, however the stream is cut and however often the landmark moves."""
     head = data.draw(st.sampled_from([None, "product"]))
-    if views().pop().event_model == VIEWS["background"][0].event_model:
+    if views()[0].event_model == VIEWS["background"][0].event_model:
         head = "product"  # the calibrated head knows no background
     raw = data.draw(st.booleans())
     plain, twin = (
