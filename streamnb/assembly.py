@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,6 +16,8 @@ from streamnb.endpoints import (
     ConfluentInput,
     ConfluentOutput,
     InputSettings,
+    KafkaInput,
+    KafkaOutput,
     LinesInput,
     LinesOutput,
     OutputSettings,
@@ -24,13 +27,16 @@ from streamnb.errors import SettingsError, SnapshotError
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
 from streamnb.naive_bayes import NaiveBayes
-from streamnb.protocols import Sink, Source
+from streamnb.protocols import Sink, Source, Transactions
 from streamnb.recovery import check_statistics
 from streamnb.snapshot import Snapshot
 from streamnb.snapshots import SnapshotDirectory
 from streamnb.tokens import Number, Terms
 from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
 from streamnb.view import fields_of, reads_text
+
+if TYPE_CHECKING:
+    from streamnb.transports.kafka_transactions import KafkaTransactions
 
 _OF_THE_MODEL = ("model", "tokens", "views", "prior", "forgetting", "message", "labels", "output")
 
@@ -209,8 +215,44 @@ def check_lines(settings: Settings) -> None:
         )
 
 
-def sink(settings: Settings, room: OutputSettings, *, dead_letters: bool = False) -> Sink:
-    """Where records go."""
+def transactions(
+    settings: Settings, came: InputSettings, goes: OutputSettings, aside: OutputSettings
+) -> KafkaTransactions | None:
+    """What makes scores exactly once, where that is set.
+
+    Raises
+    ------
+    SettingsError
+        A sink has no transactions, or no group is named to commit offsets under.
+    """
+    if settings.engine.scores != "exactly_once":
+        return None
+    rooms = [room for room in (came, goes, aside) if isinstance(room, KafkaInput | KafkaOutput)]
+    if len(rooms) < 3 or any(client(settings, room) != client(settings, rooms[0]) for room in rooms):
+        raise SettingsError(
+            '`engine.scores = "exactly_once"` needs source, sink and dead letters in one Kafka cluster.',
+            'Set kind = "kafka" and the same client settings for all three, or "at_least_once".',
+        )
+    assert isinstance(came, KafkaInput)
+    if came.group is None:
+        raise SettingsError(
+            '`engine.scores = "exactly_once"` commits offsets, and `source.group` does not say under whom.',
+            "Name a group that belongs to this engine alone.",
+        )
+    assert isinstance(goes, KafkaOutput)
+    from streamnb.transports.kafka_transactions import KafkaTransactions
+
+    return KafkaTransactions(client(settings, came), came.group, delivery_timeout_ms=goes.delivery_timeout_ms)
+
+
+def sink(
+    settings: Settings,
+    room: OutputSettings,
+    within: KafkaTransactions | None = None,
+    *,
+    dead_letters: bool = False,
+) -> Sink:
+    """Where records go, in whose transactions if any."""
     if isinstance(room, LinesOutput):
         return JsonlDeadLetters(room.path) if dead_letters else JsonlSink(room.path)
     brokers = client(settings, room)
@@ -221,7 +263,7 @@ def sink(settings: Settings, room: OutputSettings, *, dead_letters: bool = False
         return ConfluentSink(room.topic, brokers, **limits)
     from streamnb.transports.kafka import KafkaSink
 
-    return KafkaSink(room.topic, brokers, **limits)
+    return KafkaSink(room.topic, brokers, **limits, transactions=within)
 
 
 def check_rooms(settings: Settings) -> tuple[InputSettings, OutputSettings, OutputSettings]:
@@ -252,8 +294,10 @@ def check_rooms(settings: Settings) -> tuple[InputSettings, OutputSettings, Outp
     return came, goes, aside
 
 
-def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False) -> Engine:
+def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False, rebuild: bool = False) -> Engine:
     """The whole engine; it holds the snapshot directory's lock until it is closed.
+
+    With `rebuild` it moves damaged snapshots aside and begins anew, which the lineage says.
 
     Raises
     ------
@@ -262,12 +306,19 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False) -> 
     """
     came, goes, aside = check_rooms(settings)
     built, reads = model(settings), decoder(settings)
-    store = SnapshotDirectory(Path(settings.snapshots.directory), settings.snapshots.keep, _kernel.memory)
-    opened: list[Source | Sink] = []
+    kept = settings.snapshots
+    store = SnapshotDirectory(Path(kept.directory), kept.keep, kept.keep_hours, _kernel.memory)
+    opened: list[Source | Sink | Transactions] = []
+    lineage: list[dict[str, object]] = []
     try:
+        if rebuild and (damaged := store.set_aside_all()):
+            lineage.append({"event": "rebuilt", "set_aside": damaged})
         opened.append(came_from := source(settings, came))
-        opened.append(goes_to := sink(settings, goes))
-        opened.append(put_aside := sink(settings, aside, dead_letters=True))
+        within = transactions(settings, came, goes, aside)
+        if within is not None:
+            opened.append(within)
+        opened.append(goes_to := sink(settings, goes, within))
+        opened.append(put_aside := sink(settings, aside, within, dead_letters=True))
     except BaseException:
         for part in opened:
             part.close()
@@ -287,7 +338,10 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False) -> 
         output=settings.output,
         clock=clock,
         metrics=metrics,
+        evaluation=settings.evaluation,
         description=description(settings),
         version=__version__,
+        transactions=within,
         until_end=until_end,
+        lineage=lineage,
     )

@@ -67,7 +67,8 @@ class Scores:
     """What a model says of each message of a batch, as it stood before that message's label.
 
     Row i uses its first ``n_classes[i]`` columns; classes may appear in the middle of a batch and are
-    columns in order of appearance. The columns past that hold 0 (`posterior`) and NaN (the others).
+    columns in order of appearance. The columns past that hold 0 (`posterior`, `learned_by_class`) and NaN
+    (the others).
 
     Parameters
     ----------
@@ -87,6 +88,8 @@ class Scores:
         Distinct tokens of the first text view that some class has taught, and that none has.
     learned : ndarray of int64, shape (n,)
         Messages the model had learned when it gave this score.
+    learned_by_class : ndarray of float64, shape (n, C)
+        What the classes' evidence rests on: the weights of their messages learned by then, added up.
     flags : ndarray of int64, shape (n,)
         `Flag` values.
     explanations : list of dict, or None
@@ -102,11 +105,16 @@ class Scores:
     known_tokens: NDArray[np.int64]
     unknown_tokens: NDArray[np.int64]
     learned: NDArray[np.int64]
+    learned_by_class: Floats
     flags: NDArray[np.int64]
     explanations: list[dict[str, object] | None] | None = None
 
     def __len__(self) -> int:
         return len(self.n_classes)
+
+    def classes_as_text(self) -> list[str]:
+        """The classes as scores name them."""
+        return [str(label) for label in self.classes]
 
     def take(self, rows: Sequence[int]) -> Scores:
         """Those rows, in that order."""
@@ -121,6 +129,7 @@ class Scores:
             known_tokens=self.known_tokens[rows],
             unknown_tokens=self.unknown_tokens[rows],
             learned=self.learned[rows],
+            learned_by_class=self.learned_by_class[rows],
             flags=self.flags[rows],
             explanations=None if why is None else [why[row] for row in rows],
         )
@@ -141,6 +150,7 @@ class ScoreRows:
         self._log_odds: list[Sequence[float]] = []
         self._u: list[Sequence[float]] = []
         self._raw: list[Sequence[float]] = []
+        self._learned_by_class: list[Sequence[float]] = []
         self._explanations: list[dict[str, object] | None] = []
         self._numbers: list[tuple[int, int, int, int, int]] = []
 
@@ -154,6 +164,7 @@ class ScoreRows:
         known: int,
         unknown: int,
         learned: int,
+        learned_by_class: Sequence[float],
         flags: int,
         explanation: dict[str, object] | None = None,
     ) -> None:
@@ -163,13 +174,22 @@ class ScoreRows:
         self._u.append(u)
         if raw is not None:
             self._raw.append(raw)
+        self._learned_by_class.append(tuple(learned_by_class))
         self._explanations.append(explanation)
         self._numbers.append((len(posterior), known, unknown, learned, flags))
 
     def append_unscored(self, learned: int, flags: int) -> None:
         """Add the row of a message that was only learned."""
         self.append(
-            posterior=(), log_odds=(), u=(), raw=None, known=0, unknown=0, learned=learned, flags=flags
+            posterior=(),
+            log_odds=(),
+            u=(),
+            raw=None,
+            known=0,
+            unknown=0,
+            learned=learned,
+            learned_by_class=(),
+            flags=flags,
         )
 
     @property
@@ -193,6 +213,7 @@ class ScoreRows:
             known_tokens=known,
             unknown_tokens=unknown,
             learned=learned,
+            learned_by_class=_padded(self._learned_by_class, width, 0.0),
             flags=flags,
             explanations=self._explanations if any(self._explanations) else None,
         )

@@ -30,9 +30,10 @@ from streamnb.endpoints import (
     TopicOutput,
     TopicsInput,
 )
-from streamnb.engine import EngineSettings
 from streamnb.errors import DataError, SettingsError, StorageError
+from streamnb.evaluation.live import EvaluationSettings
 from streamnb.forgetting import Forgetting
+from streamnb.loop import EngineSettings
 from streamnb.message import MessageFields
 from streamnb.metrics import MetricsSettings
 from streamnb.score import Output
@@ -75,8 +76,8 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Raises ``ValueError`` where more classes are declared than allowed, or a bound is too small."""
         if self.classes_max < max(1, len(self.classes)):
             raise ValueError("`classes_max` must be at least 1 and not below the number of `classes`")
-        if self.max_tokens < 16:
-            raise ValueError("`max_tokens` must be at least 16")
+        if not 16 <= self.max_tokens <= 1 << 40:
+            raise ValueError("`max_tokens` must be at least 16, and no more than 2^40")
 
 
 class DeadLetterSettings(DeadLetterLimits, frozen=True, forbid_unknown_fields=True):
@@ -103,6 +104,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engine: EngineSettings = EngineSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
     output: Output = Output()
+    evaluation: EvaluationSettings = EvaluationSettings()
     metrics: MetricsSettings = MetricsSettings()
 
 

@@ -12,8 +12,13 @@ r"""The snapshot container: one file, readable by a stranger in any language. Ve
 
 The part before the sections is zero-filled to 4,096 as well, and its checksum covers the filling. So every
 byte of the file is under a checksum or compared with what it must be: a flipped bit or a missing end is seen.
-A minor version may add sections, which older readers leave alone; another major version is refused.
-`streamnb.counts.CountStore.freeze` says how the tokens of a snapshot and their counts lie in its sections.
+A minor version may add sections, which older readers leave alone; another major version is refused, and
+`streamnb.migrations` brings the contents of an older minor version up to the newest.
+
+What a snapshot puts into it: `format` in the header is "streamnb snapshot"; `accounts` lists topic, partition
+and `next_offset`, the first offset whose record is not in the state; `values.classes` names the columns of
+the sections. `streamnb.counts.CountStore.freeze` says how tokens and their counts lie in `token_bytes`,
+`token_bounds` and `counts`. `tests/strangers_reader.py` reads all of it by this page alone.
 """
 
 from __future__ import annotations
@@ -49,10 +54,11 @@ _PIECE_BYTES = 1 << 18  # read and verified at once: it stays in the processor's
 
 
 class Contents(NamedTuple):
-    """What a container holds: a JSON object and arrays by name."""
+    """What a container holds: a JSON object, arrays by name, and the minor version it was written in."""
 
     header: dict[str, object]
     sections: dict[str, Section]
+    minor: int = 0
 
 
 class _Entry(NamedTuple):
@@ -173,7 +179,7 @@ def read(file: File, allocate: Allocate = fresh) -> Contents:
     if major != MAJOR:
         raise SnapshotError(
             f"It is of container version {major}.{minor}; this streamnb reads {MAJOR}.x.",
-            "Start the version of streamnb that wrote it.",
+            "Start the version of streamnb that wrote it; the file was left as it is.",
         )
     if said_size != size:
         raise _torn(f"it has {size} bytes and says {said_size}")
@@ -190,7 +196,7 @@ def read(file: File, allocate: Allocate = fresh) -> Contents:
         raise _torn("the checksum of its header is wrong")
     table = _PROLOGUE.size + header_size
     sections = _sections(file, head[table:head_size], head_end, body_end, allocate)
-    return Contents(_header(head[_PROLOGUE.size : table]), sections)
+    return Contents(_header(head[_PROLOGUE.size : table]), sections, minor)
 
 
 def _header(text: memoryview) -> dict[str, object]:

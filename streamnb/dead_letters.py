@@ -66,12 +66,24 @@ class DeadLetters:
         self._seen = 0
         self._put_aside = 0
 
-    def publish(self, records: RecordBatch, refused: list[tuple[int, RecordError]]) -> None:
-        """Put rows of a batch aside, and a stub without bytes for each of its unreadable ranges."""
+    def publish(
+        self, records: RecordBatch, refused: list[tuple[int, RecordError]], first_offset: int = 0
+    ) -> None:
+        """Put rows of a batch aside, and a stub without bytes for each of its unreadable ranges.
+
+        Parameters
+        ----------
+        records : RecordBatch
+        refused : list of (int, RecordError)
+        first_offset : int
+            What lies before it was put aside already.
+        """
         values: list[bytes | None] = []
         keys: list[bytes | None] = []
         headers: list[Headers] = []
         for row, error in refused:
+            if records.offsets[row] < first_offset:
+                continue
             value, key, own = records.values[row], records.keys[row], records.headers[row]
             added = self._headers(records, records.offsets[row], records.timestamps_ms[row], error)
             if _size(value, key, own) > self.limits.bytes_max:
@@ -83,6 +95,8 @@ class DeadLetters:
             keys.append(key)
             headers.append([*added, *own])
         for span in records.unreadable:
+            if span.first_offset < first_offset:
+                continue
             values.append(None)
             keys.append(None)
             headers.append(self._headers(records, span.first_offset, -1, _unreadable(span)))

@@ -8,85 +8,42 @@ published only after everything computed from earlier offsets was acknowledged.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
-import msgspec
-import numpy as np
 from msgspec.structs import replace
 
-from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
-from streamnb.errors import RecordError, StorageError, TransportError
-from streamnb.message import Decoder, Messages
+from streamnb.errors import (
+    DeliveryError,
+    FencedError,
+    PositionError,
+    StorageError,
+    TransactionError,
+    TransportError,
+)
+from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
+from streamnb.loop import EngineSettings, Summary
+from streamnb.message import Decoder
 from streamnb.metrics import Metrics
-from streamnb.offsets import Account, Accounts
-from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start
+from streamnb.offsets import Account, Accounts, check_accounts
+from streamnb.processing import Processing
+from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Transactions
 from streamnb.record import Partition, RecordBatch
-from streamnb.recovery import check_identity, check_statistics, starting_point
-from streamnb.score import Output, encode
+from streamnb.recovery import (
+    CatchUp,
+    check_identity,
+    check_statistics,
+    delivery_noted,
+    published_before,
+    skip,
+    starting_point,
+)
+from streamnb.score import Output
 from streamnb.snapshot import Snapshot, differences
 from streamnb.snapshot_writer import Kept, SnapshotWriter
 from streamnb.snapshots import SnapshotSettings
 
 _log = logging.getLogger("streamnb.engine")
-
-
-class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The loop's pace.
-
-    Parameters
-    ----------
-    start : "earliest", "latest", int (milliseconds since 1970) or None
-        Where a first start begins; it must be said.
-    batch_records_max : int
-        Records of one poll.
-    poll_timeout_ms : int
-        How long a poll waits for the first; also how soon a stop is noticed.
-    flush_timeout_ms : int
-        How long a snapshot waits for the sinks.
-    stop_deadline_s : float
-        A stop that takes longer ends the process; the last snapshot stays in force.
-    """
-
-    start: Start | None = None
-    batch_records_max: int = 2000
-    poll_timeout_ms: int = 200
-    flush_timeout_ms: int = 60_000
-    stop_deadline_s: float = 20.0
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a batch without records, a time below 0 or no time to stop."""
-        if self.batch_records_max < 1 or not self.stop_deadline_s > 0:
-            raise ValueError("`batch_records_max` must be at least 1 and `stop_deadline_s` above 0")
-        start = self.start if isinstance(self.start, int) else 0
-        if min(self.poll_timeout_ms, self.flush_timeout_ms, start) < 0:
-            raise ValueError("`start`, `poll_timeout_ms` and `flush_timeout_ms` must not be below 0")
-
-
-@dataclass(slots=True)
-class Summary:
-    """What one run of the engine did.
-
-    Parameters
-    ----------
-    records, scored, learned, dead_letters, snapshots : int
-        Of this run alone.
-    seconds : float
-    accounts : Accounts
-        Since the first start.
-    digest : dict of str to str
-        Of the state at the end.
-    """
-
-    records: int = 0
-    scored: int = 0
-    learned: int = 0
-    dead_letters: int = 0
-    snapshots: int = 0
-    seconds: float = 0.0
-    accounts: Accounts = field(default_factory=dict)
-    digest: dict[str, str] = field(default_factory=dict)
 
 
 class Engine:
@@ -101,12 +58,17 @@ class Engine:
     settings : EngineSettings
     snapshots : SnapshotSettings
     output : Output
+    evaluation : EvaluationSettings
     description : mapping
         The settings that rebuild the model, for the snapshot.
     version : str
         Of streamnb, for the snapshot.
+    transactions : Transactions, optional
+        For scores that are published exactly once; the sinks publish into them.
     until_end : bool
         Stop at the ends the partitions have when the engine starts, instead of waiting for more.
+    lineage : sequence of dict
+        What an auditor should know of a beginning without a snapshot.
     """
 
     def __init__(
@@ -124,11 +86,13 @@ class Engine:
         output: Output,
         clock: Clock,
         metrics: Metrics,
+        evaluation: EvaluationSettings | None = None,
         description: Mapping[str, object] | None = None,
         version: str = "",
+        transactions: Transactions | None = None,
         until_end: bool = False,
+        lineage: Sequence[dict[str, object]] = (),
     ) -> None:
-        self.name = name
         self.classifier = classifier
         self.decoder = decoder
         self.source = source
@@ -137,24 +101,44 @@ class Engine:
         self.store = store
         self.settings = settings
         self.writer = SnapshotWriter(store, snapshots, clock, metrics)
-        self.output = output
         self.clock = clock
         self.metrics = metrics
+        self.evaluation = LiveEvaluation(evaluation)
+        metrics.collect_from(self.evaluation)
         self.description = dict(description or {})
         self.version = version
+        self.transactions = transactions
         self.until_end = until_end
         self.accounts: Accounts = {}
         self.summary = Summary(accounts=self.accounts)
-        self._ends: Mapping[Partition, int] | None = None
+        self.processing = Processing(
+            name=name,
+            classifier=classifier,
+            decoder=decoder,
+            sink=sink,
+            dead_letters=dead_letters,
+            output=output,
+            clock=clock,
+            metrics=metrics,
+            evaluation=self.evaluation,
+            summary=self.summary,
+        )
+        self._catch_up = CatchUp()
         self._identity: dict[str, str] = {}
-        self._lineage: list[dict[str, object]] = []
+        self._lineage = list(lineage)
         self._stopping = False
+        self._transaction_began_s: float | None = None  # of the one that is open
         self._records_since_snapshot = 0
         self._changed = False  # since the newest snapshot, or the one in flight
 
     def stop(self) -> None:
         """Ask the loop to end after the batch in hand; safe from a signal handler."""
         self._stopping = True
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stopping
 
     def run(self, begin_from: Snapshot | None = None) -> Summary:
         """Recover, then loop until stopped or the source has ended:
@@ -181,89 +165,56 @@ class Engine:
         self._recover(begin_from)
         while not self._stopping:
             batches = self.source.poll(pace.batch_records_max, pace.poll_timeout_ms)  # 1. Poll
-            for records in batches:
-                self._process(records)  # 2. to 5.
-            self._tend_snapshots()  # 6. and 7.
+            self._pass(batches)  # 2. to 5.
+            if self._transaction_began_s is None:
+                self._tend_snapshots()  # 6. and 7.
+            self._note_caught_up(began_s)
             if self._is_finished():
                 break
+        self._commit_transaction()
         self.snapshot()
         self.summary.seconds = self.clock.monotonic_s() - began_s
         self.summary.digest = self.classifier.digest()
         return self.summary
 
+    def _pass(self, batches: Sequence[RecordBatch]) -> None:
+        """The batches of one poll, into a transaction if there are any.
+
+        It is committed when no more records wait or it has become old: a slow stream's scores are seen poll
+        by poll, and a fast one does not wait for the brokers at each.
+        """
+        emitted, n = self.processing.emitted, sum(map(len, batches))
+        new = any(records.next_offset > emitted.get(records.partition, 0) for records in batches)
+        if new and self.transactions is not None and self._transaction_began_s is None:
+            self.transactions.begin()
+            self._transaction_began_s = self.clock.monotonic_s()
+        try:
+            for records in batches:
+                self._records_since_snapshot += self.processing.process(records)
+                self._changed = True
+        except DeliveryError as error:
+            if self.transactions is None or isinstance(error, FencedError):
+                raise
+            raise TransactionError(error.what, error.hint) from error
+        if n < self.settings.batch_records_max or self._transaction_is_old():
+            self._commit_transaction()
+
+    def _transaction_is_old(self) -> bool:
+        began_s, interval_s = self._transaction_began_s, self.settings.transaction_interval_ms / 1000
+        return began_s is not None and self.clock.monotonic_s() >= began_s + interval_s
+
+    def _commit_transaction(self) -> None:
+        if self.transactions is not None and self._transaction_began_s is not None:
+            emitted, passed = self.processing.emitted, self._next_offsets()
+            self.transactions.commit({one: max(at, emitted.get(one, 0)) for one, at in passed.items()})
+            self._transaction_began_s = None
+
     def close(self) -> None:
         """Let go of source, sinks and snapshots, whatever happened before; what is in flight ends first."""
         self.writer.close()
-        for part in (self.source, self.sink, self.dead_letters.sink, self.store):
-            part.close()
-
-    # ---- one batch
-
-    def _process(self, records: RecordBatch) -> None:
-        began_s = self.clock.monotonic_s()
-        messages = self.decoder.decode(records)  # 2. Decode
-        scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
-        for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
-            what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
-            messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
-        published, learned = self._publish(records, messages, scores)  # 5. Publish
-        self._account(records, messages, published, learned)
-        self.metrics.batch_seconds.observe(self.clock.monotonic_s() - began_s)
-
-    def _publish(self, records: RecordBatch, messages: Messages, scores: Scores) -> tuple[int, int]:
-        """Publish a batch; returns how many scores were, and how many messages were learned."""
-        partition, labels = records.partition, messages.batch.labels
-        refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
-        kept = [i for i in range(len(labels)) if i not in refused]
-        unlabelled = [i for i in kept if labels[i] is None]
-        learned = len(kept) - len(unlabelled)
-        if self.output.emit == "unlabelled":
-            kept = unlabelled
-        rows = [messages.rows[i] for i in kept]
-        offsets = [records.offsets[row] for row in rows]
-        states = None
-        if self.output.state:
-            state = {str(p): account.next_offset for p, account in self.accounts.items()}
-            states = [{**state, str(partition): offset} for offset in offsets]
-        values = encode(
-            scores if len(kept) == len(scores) else scores.take(kept),
-            ids=[messages.ids[i] for i in kept],
-            model=self.name,
-            partition=partition,
-            offsets=offsets,
-            states=states,
-        )
-        if values:
-            keys = [records.keys[row] for row in rows]
-            self.sink.publish(partition.number, values, keys, [()] * len(values))
-        self.dead_letters.publish(records, messages.refused)
-        return len(values), learned
-
-    def _account(self, records: RecordBatch, messages: Messages, published: int, learned: int) -> None:
-        account = self.accounts[records.partition]
-        unreadable = sum(span.next_offset - span.first_offset for span in records.unreadable)
-        tombstones = sum(error.reason == "tombstone" for _, error in messages.refused)
-        outcome = account.advance(
-            records.next_offset,
-            read=len(records),
-            scored=published,
-            dead_lettered=len(messages.refused) - tombstones,
-            tombstones=tombstones,
-            unreadable=unreadable,
-        )
-        for name, n in outcome.items():
-            self.metrics.records.labels(name).inc(n)
-        for _, error in messages.refused:
-            self.metrics.dead_letters.labels(error.reason).inc()
-        put_aside = len(messages.refused) + unreadable
-        self.metrics.learned.inc(learned)
-        self.summary.records += len(records) + unreadable
-        self.summary.scored += published
-        self.summary.learned += learned
-        self.summary.dead_letters += put_aside
-        self._records_since_snapshot += len(records) + unreadable
-        self._changed = True
-        self.dead_letters.check_ratio(len(records) + unreadable, put_aside)
+        for part in (self.source, self.sink, self.dead_letters.sink, self.transactions, self.store):
+            if part is not None:
+                part.close()
 
     # ---- snapshots
 
@@ -303,6 +254,7 @@ class Engine:
 
     def _begin_snapshot(self) -> None:
         began_s = self.clock.monotonic_s()
+        self._check_accounts()
         frozen = self.classifier.freeze()  # 1. Freeze
         snapshot = Snapshot(
             values=frozen.values,
@@ -323,13 +275,22 @@ class Engine:
         self._changed, self._records_since_snapshot = False, 0
         self.metrics.snapshot_seconds.observe(self.clock.monotonic_s() - began_s)
 
+    def _check_accounts(self) -> None:
+        for partition, account in self.accounts.items():
+            self.metrics.unaccounted.labels(partition.topic, str(partition.number)).set(account.balance())
+        check_accounts(self.accounts)
+
     def _note_kept(self, kept: Kept | None) -> None:
         if kept is None:
             return
-        self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
+        if self.transactions is None:  # which commit offsets themselves, and further ones by now
+            self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
         self.summary.snapshots += 1
         self._note_lag()
         _log.info("snapshot %d holds %s", kept.sequence, _positions(kept.accounts))
+        worth = self.evaluation.sentence()
+        if worth:
+            _log.info("%s", worth)
 
     def _statistics(self) -> dict[str, object]:
         return {"message": self.decoder.statistics(), "model": self.classifier.statistics()}
@@ -353,16 +314,48 @@ class Engine:
             changes = differences(snapshot.reading, self.classifier.reading())
             if changes:
                 self._note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
-        next_offsets = {partition: account.next_offset for partition, account in self.accounts.items()}
-        start = "earliest" if self.settings.start is None else self.settings.start
-        opened = self.source.open(next_offsets, start)
+        opened = self._open()
         for partition, offset in opened.items():
             if partition not in self.accounts:
                 self.accounts[partition] = Account(offset, offset)
                 self._changed = True
-        self._ends = self.source.end_offsets()
+        self._catch_up = CatchUp(self.source.end_offsets())
         self.writer.schedule()
+        self._resume_transactions()
         _log.info("ready at %s", _positions(self.accounts))
+
+    def _open(self) -> Mapping[Partition, int]:
+        """Take the partitions; where records are missing, stop or, if that was allowed, note it and go on."""
+        start = "earliest" if self.settings.start is None else self.settings.start
+        try:
+            return self.source.open(self._next_offsets(), start)
+        except PositionError as error:
+            if self.settings.on_data_loss == "stop" or not error.resume:
+                raise
+            _log.error("%s", error.what)
+            for event in skip(self.accounts, {Partition(*one): at for one, at in error.resume.items()}):
+                self._note(event)
+        return self.source.open(self._next_offsets(), start)
+
+    def _resume_transactions(self) -> None:
+        """Find out what was published already; kept with the state, so that a later start can rely on it."""
+        if self.transactions is None:
+            change = delivery_noted(self._lineage, None)
+        else:
+            committed = self.transactions.recover(self.accounts)  # shuts earlier learners out first
+            self.processing.emitted, change = published_before(
+                self._lineage, self.transactions.name, self._next_offsets(), committed, self._catch_up.ends
+            )
+            if change is not None:
+                self.transactions.begin()
+                self.transactions.commit(self._next_offsets())
+        if change is not None:
+            self._note(change)
+        if self.transactions is not None and self._changed:
+            self.snapshot()
+
+    def _next_offsets(self) -> dict[Partition, int]:
+        return {partition: account.next_offset for partition, account in self.accounts.items()}
 
     def _note(self, event: dict[str, object]) -> None:
         self._lineage.append(event)
@@ -372,9 +365,14 @@ class Engine:
     def _is_finished(self) -> bool:
         if self.source.finished():
             return True
-        if not self.until_end or self._ends is None:
-            return False
-        return all(self.accounts[partition].next_offset >= end for partition, end in self._ends.items())
+        return self.until_end and self._catch_up.is_known() and self._catch_up.is_done(self.accounts)
+
+    def _note_caught_up(self, began_s: float) -> None:
+        if not self._catch_up.done and self._catch_up.is_done(self.accounts):
+            self.metrics.ready.set(1)
+            self.metrics.replayed.inc(self.summary.records)
+            took_s = self.clock.monotonic_s() - began_s
+            _log.info("caught up with %d records in %.1f s", self.summary.records, took_s)
 
     def _note_lag(self) -> None:
         try:

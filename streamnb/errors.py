@@ -6,6 +6,8 @@ without a traceback. A programmer's mistake in the Python API stays a ``ValueErr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class StreamnbError(Exception):
     """Something an operator or a caller can act on.
@@ -53,11 +55,33 @@ class TransportError(StreamnbError):
 
 
 class PositionError(TransportError):
-    """The stream does not hold the position to resume from; records may have been lost."""
+    """The stream does not hold the position to resume from; records may have been lost.
+
+    Parameters
+    ----------
+    what, hint : str
+    resume : mapping of (topic, number) to int or None
+        Where each partition that lost records could go on, ``None`` for one that is gone; empty where no
+        setting can allow it.
+    """
+
+    def __init__(
+        self, what: str, hint: str = "", resume: Mapping[tuple[str, int], int | None] | None = None
+    ) -> None:
+        super().__init__(what, hint)
+        self.resume = dict(resume or {})
 
 
 class DeliveryError(TransportError):
     """A score or dead letter was not acknowledged; no snapshot may be taken."""
+
+
+class TransactionError(DeliveryError):
+    """What became of a transaction is not known: only starting again from the last snapshot finds out."""
+
+
+class FencedError(DeliveryError):
+    """Another learner has taken this one's place, and nothing of this one's is taken any more."""
 
 
 class StorageError(StreamnbError):
@@ -68,6 +92,12 @@ class StorageError(StreamnbError):
 
 class SnapshotError(StorageError):
     """A snapshot cannot be read: torn, foreign, of another version or of another model."""
+
+
+class AccountingError(StreamnbError):
+    """Offsets passed are not offsets accounted for: a defect of streamnb, and no snapshot may hold it."""
+
+    exit_code = 70
 
 
 class DeadlineError(StreamnbError):

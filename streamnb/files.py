@@ -326,6 +326,36 @@ def remove(path: Path) -> None:
         _sync_directory(path.parent)
 
 
+def move(path: Path, directory: Path) -> Path:
+    """Move a file into a directory of the same file system, durably; nothing there is overwritten.
+
+    Raises
+    ------
+    StorageError
+        It is not there, the name is taken in `directory`, or the disk refused.
+    """
+    make_directory(directory)
+    moved = directory / path.name
+    with _translated("move", path):
+        os.link(path, moved, follow_symlinks=False)
+        _sync_directory(directory)
+        path.unlink()
+        _sync_directory(path.parent)
+    return moved
+
+
+def modified_ms(path: Path) -> int:
+    """When a file was written, in milliseconds since 1970, as far as its file system knows.
+
+    Raises
+    ------
+    StorageError
+        It is not there.
+    """
+    with _translated("look at", path):
+        return path.lstat().st_mtime_ns // 1_000_000
+
+
 def sweep_temporary(directory: Path) -> list[str]:
     """Remove what a `write_new` that was killed left behind; only under the directory's lock.
 
@@ -431,6 +461,12 @@ class LineReader:
     def ended(self) -> bool:
         """Whether every line was returned; known at the latest after a `read_lines` that gave none."""
         return self._at_end
+
+    @property
+    def share_read(self) -> float | None:
+        """How much of the file was read, from 0 to 1, by its bytes on the disk; ``None`` for a pipe."""
+        size = 0 if self._live else os.fstat(self._raw.fileno()).st_size
+        return min(1.0, self._raw.tell() / size) if size else None
 
     def read_lines(self, n: int, timeout_ms: int | None = None) -> list[bytes | LongLine]:
         """At most `n` lines; none only at the end or after `timeout_ms`.

@@ -27,6 +27,8 @@ class History:
     ----------
     read, refused : int
         Lines so far, and those of them that hold no usable message.
+    share_read : float or None
+        How far the reading is, from 0 to 1; ``None`` where the input's size is not known.
     first_refusal : str
         What was wrong with the first of them, and where.
 
@@ -40,6 +42,7 @@ class History:
         self.path = path
         self.read = 0
         self.refused = 0
+        self.share_read: float | None = None
         self.first_refusal = ""
         self._decoder = decoder
         self._limit = limit
@@ -60,6 +63,10 @@ class History:
                 for records in source.poll(wanted, 200):
                     messages = self._decoder.decode(records)
                     self._count(records, messages)
+                    by_limit = None if self._limit is None else self.read / self._limit
+                    self.share_read = max(
+                        (s for s in (by_limit, source.share_read) if s is not None), default=None
+                    )
                     yield records, messages
         finally:
             source.close()

@@ -97,6 +97,7 @@ class Learner(Scorer):
             known=known,
             unknown=unknown,
             learned=self.learned,
+            learned_by_class=[count / reading.scale for count in self.class_counts],
             flags=int(flags),
             explanation=explanation,
         )

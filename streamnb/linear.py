@@ -125,7 +125,7 @@ def n_parameters(model: Scorer, *, naive: bool) -> int:
 def _per_class(model: Scorer, view: View, *, naive: bool) -> int:
     tally, vocabulary = model.tallies.get(view.name), len(model.counts[view.name].rows)
     if isinstance(tally, FieldTotals):
-        states = [2 if isinstance(view.reader, Flags) else k for k in tally.states.values()]
+        states = [2 if isinstance(view.reader, Flags) else field.states for field in tally.fields.values()]
         return sum(k - 1 for k in states) if naive else math.prod(states) - 1
     if tally is not None:
         return vocabulary if naive else 2**vocabulary - 1

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client.registry import Collector
 
+from streamnb.abstention import REASONS
 from streamnb.errors import TransportError
 from streamnb.record import Partition
 
@@ -42,6 +46,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._collector: Collector | None = None
         self.records = Counter(
             "streamnb_records", "Offsets passed, by what became of them", ["outcome"], registry=self.registry
         )
@@ -49,6 +54,9 @@ class Metrics:
             "streamnb_dead_letters", "Records put aside, by reason", ["reason"], registry=self.registry
         )
         self.learned = Counter("streamnb_learned", "Labelled messages learned", registry=self.registry)
+        self.abstained = Counter(
+            "streamnb_abstained", "Scores that name no class, by reason", ["reason"], registry=self.registry
+        )
         self.snapshots = Counter(
             "streamnb_snapshots", "Snapshots, by whether they are kept", ["outcome"], registry=self.registry
         )
@@ -63,9 +71,30 @@ class Metrics:
         self.next_offset = Gauge(
             "streamnb_next_offset", "Next offset to read", ["topic", "partition"], registry=self.registry
         )
+        self.unaccounted = Gauge(
+            "streamnb_unaccounted_records",
+            "Offsets passed but not accounted for: 0, or the engine stops",
+            ["topic", "partition"],
+            registry=self.registry,
+        )
+        self.ready = Gauge(
+            "streamnb_ready", "1 once the ends there were at the start are reached", registry=self.registry
+        )
+        self.replayed = Counter(
+            "streamnb_replayed_records",
+            "Records read before that: what came since the snapshot",
+            registry=self.registry,
+        )
         self.lag = Gauge(
             "streamnb_lag_records", "Records not yet read", ["topic", "partition"], registry=self.registry
         )
+
+    def collect_from(self, collector: Collector) -> None:
+        """Ask a collector for its figures too; another engine's takes the place of the one before."""
+        if self._collector is not None:
+            self.registry.unregister(self._collector)
+        self.registry.register(collector)
+        self._collector = collector
 
     def serve(self, settings: MetricsSettings) -> None:
         """Serve the page, if a port is set.
@@ -84,6 +113,11 @@ class Metrics:
                 f"The metrics page cannot be served on {settings.host}:{settings.port}: {error.strerror}.",
                 "Set another `metrics.port`, or 0 for none.",
             ) from error
+
+    def abstain(self, reasons: NDArray[np.int64]) -> None:
+        """Count the scores of a batch that name no class, by their place in `REASONS`."""
+        for place, reason in enumerate(REASONS):
+            self.abstained.labels(reason).inc(int((reasons == place).sum()))
 
     def stand(self, partition: Partition, next_offset: int, end_offset: int | None) -> None:
         """Where a partition stands now."""

@@ -155,6 +155,8 @@ class NumberBlock:
     Parameters
     ----------
     n_classes : int
+    kind : type of Moments
+        The plain moments, or their compiled twin.
 
     Attributes
     ----------
@@ -170,10 +172,11 @@ class NumberBlock:
     {'length': ([2.0], [6.0]), 'width': ([1.0], [3.0])}
     """
 
-    __slots__ = ("_n_classes", "numbers")
+    __slots__ = ("_kind", "_n_classes", "numbers")
 
-    def __init__(self, n_classes: int = 0) -> None:
+    def __init__(self, n_classes: int = 0, kind: type[Moments] = Moments) -> None:
         self._n_classes = n_classes
+        self._kind = kind
         self.numbers: dict[str, Moments] = {}
 
     def add_class(self) -> None:
@@ -187,7 +190,7 @@ class NumberBlock:
         for key, x in features.items():
             moments = self.numbers.get(key)
             if moments is None:
-                moments = self.numbers[key] = Moments(self._n_classes)
+                moments = self.numbers[key] = self._kind(self._n_classes)
             moments.add(x, class_index, weight)
 
     def check_removable(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
@@ -215,12 +218,12 @@ class NumberBlock:
     def merge(self, other: NumberBlock, classes: Sequence[int]) -> None:
         """Add another's numbers; ``classes[j]`` is this one's index of the other's class j."""
         for key, moments in other.numbers.items():
-            self.numbers.setdefault(key, Moments(self._n_classes)).merge(moments, classes)
+            self.numbers.setdefault(key, self._kind(self._n_classes)).merge(moments, classes)
 
     def check_subtractable(self, other: NumberBlock, classes: Sequence[int]) -> None:
         """Raise ``ValueError`` if another has more numbers than there are."""
         for key, moments in other.numbers.items():
-            self.numbers.get(key, Moments(self._n_classes)).check_subtractable(moments, classes)
+            self.numbers.get(key, self._kind(self._n_classes)).check_subtractable(moments, classes)
 
     def subtract(self, other: NumberBlock, classes: Sequence[int]) -> None:
         """Take another's numbers away; `check_subtractable` let them pass."""
@@ -272,6 +275,6 @@ class NumberBlock:
         if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
             raise SnapshotError("The moments hold a weight or a sum of squares below 0.", HINT)
         self._n_classes = n_classes
-        self.numbers = {key: Moments(n_classes) for key in names}
+        self.numbers = {key: self._kind(n_classes) for key in names}
         for i, moments in enumerate(self.numbers.values()):
             moments.restore(array[3 * i : 3 * i + 3])

@@ -26,7 +26,7 @@ class NaiveBayes(Learner):
     views : sequence of View, optional
         By default every field by what it holds (`streamnb.view.EVERY_FIELD`): the words of the field
         ``text``, and of all others numbers as normals, truth values as flags, strings as categories. For text
-        alone ``streamnb.view.TEXT_ONLY`` is sooner, being compiled, and calibrated.
+        alone ``streamnb.view.TEXT_ONLY`` is calibrated.
     prior : Prior, optional
         The product head's class prior; by default the stream's own shares.
     head : {"calibrated", "product"}, optional

@@ -1,7 +1,7 @@
 """Where the engine stands in each partition, and what became of every record on the way.
 
 The identity ``next_offset - start = scored + learned_only + dead_lettered + tombstones + unreadable + gaps``
-holds after every batch, and over restarts: a snapshot carries the accounts.
+``+ lost`` holds after every batch, and over restarts: a snapshot carries the accounts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from streamnb.errors import AccountingError
 from streamnb.record import Partition
 
 
@@ -30,6 +31,8 @@ class Account(msgspec.Struct):
         Records put aside: with their bytes, without a value, and those the client could not take.
     gaps : int
         Offsets without a record: compaction, control records, aborted transactions.
+    lost : int
+        Offsets the log no longer held when they were asked for; see `engine.on_data_loss`.
     """
 
     start: int
@@ -40,6 +43,7 @@ class Account(msgspec.Struct):
     tombstones: int = 0
     unreadable: int = 0
     gaps: int = 0
+    lost: int = 0
 
     def advance(
         self,
@@ -85,11 +89,27 @@ class Account(msgspec.Struct):
     def balance(self) -> int:
         """Offsets passed minus offsets accounted for: 0, or something was lost or counted twice."""
         accounted = self.scored + self.learned_only + self.dead_lettered
-        accounted += self.tombstones + self.unreadable + self.gaps
+        accounted += self.tombstones + self.unreadable + self.gaps + self.lost
         return self.next_offset - self.start - accounted
 
 
 Accounts = dict[Partition, Account]
+
+
+def check_accounts(accounts: Mapping[Partition, Account]) -> None:
+    """Every offset passed must be accounted for, once, or what is to be kept is wrong.
+
+    Raises
+    ------
+    AccountingError
+        It is not: streamnb has lost or double-counted something, and says so instead of going on.
+    """
+    for partition, account in accounts.items():
+        if account.balance() or min(msgspec.structs.astuple(account)) < 0:
+            raise AccountingError(
+                f"{partition} does not add up: {account.balance()} offsets unaccounted for in {account}.",
+                "This is a defect of streamnb: report it. The last snapshot stays in force; start from it.",
+            )
 
 
 def to_rows(accounts: Mapping[Partition, Account]) -> list[list[object]]:

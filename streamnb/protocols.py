@@ -5,7 +5,7 @@ The engine imports this room and no model, transport or configuration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, Protocol
 
 from streamnb.columns import Batch, Scores
@@ -158,6 +158,44 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Let go. Closing twice does nothing."""
+
+
+class Transactions(Protocol):
+    """What makes scores exactly once: a batch's records and offsets are seen together, or not at all.
+
+    The sinks that were made with it publish into the open transaction. After a `TransactionError` nothing of
+    it, of its sinks or of the model may be used any more: a new one, and the last snapshot, take their place.
+    """
+
+    @property
+    def name(self) -> str:
+        """Whose offsets are committed: two learners of one name shut each other out."""
+
+    def recover(self, partitions: Collection[Partition]) -> Mapping[Partition, int]:
+        """Shut out earlier learners, end what they left open, and say which offsets are committed.
+
+        Raises
+        ------
+        TransportError
+            The brokers do not answer.
+        """
+
+    def begin(self) -> None:
+        """Open a transaction."""
+
+    def commit(self, next_offsets: Mapping[Partition, int]) -> None:
+        """Commit what was published since `begin`, and these offsets with it.
+
+        Raises
+        ------
+        FencedError
+            Another learner of this name has begun.
+        TransactionError
+            It is not known whether it was committed.
+        """
+
+    def close(self) -> None:
+        """Let go; an open transaction is never committed. Closing twice does nothing."""
 
 
 class Clock(Protocol):

@@ -71,7 +71,7 @@ def read(
             features.append(view.weighed(counts))
             continue
         if isinstance(reader, Categories | Flags | Numbers):
-            features.append(block(reader, _named_values(reader, views, fields, i)))
+            features.append(block(reader, named_values(reader, views, fields, i)))
             continue
         field = fields_of(reader)[0]
         value = _value(fields, field, i)
@@ -174,10 +174,16 @@ def _name(key: object, field: str, others: Mapping[str, object]) -> str:
     return name
 
 
-def _named_values(
+def named_values(
     reader: Block, views: Sequence[View], fields: Mapping[str, Sequence[object]], i: int
 ) -> Iterator[tuple[str, object]]:
-    """The names and values of message i that a block is to read, those that are missing left out."""
+    """The names and values of message i that a block is to read, those that are missing left out.
+
+    Raises
+    ------
+    ValueError
+        Names are no text or stand twice, or a value is of a type that no block reads.
+    """
     if reader.fields:
         found: dict[str, object] = {name: _value(fields, name, i) for name in reader.fields}
     elif reader.field:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from streamnb.errors import PositionError, SettingsError, SnapshotError
+from streamnb.offsets import Account, Accounts
 from streamnb.protocols import Start
 from streamnb.record import Partition
 from streamnb.snapshot import Snapshot, differences
+
+DELIVERY = "scores delivered"
+_ONCE_AT_LEAST = 'Or start once with `engine.scores = "at_least_once"`: scores may then be published twice.'
 
 
 def starting_point(
@@ -84,18 +88,153 @@ def check_positions(
     Raises
     ------
     PositionError
-        Records may be lost: which, and what may have happened.
+        Records may be lost: which, what may have happened, and where `engine.on_data_loss` could go on.
     """
+    found: list[tuple[str, str]] = []
+    resume: dict[tuple[str, int], int | None] = {}
     for partition, offset in next_offsets.items():
         first, last = begin.get(partition), end.get(partition)
         if first is None or last is None:
             hint = "The topic was made again with fewer partitions, or is no longer in `topics`."
-            raise PositionError(f"{partition} is gone, and the snapshot was at its offset {offset}.", hint)
-        if offset < first:
+            found.append((f"{partition} is gone, and the snapshot was at its offset {offset}.", hint))
+            resume[partition] = None
+        elif offset < first:
             hint = "The topic's retention removed them: lengthen it, and start from a newer snapshot."
             missing = f"offsets {offset} to {first - 1} ({first - offset} records at most) are missing"
-            raise PositionError(f"{partition} begins at offset {first}: {missing}.", hint)
-        if offset > last:
+            found.append((f"{partition} begins at offset {first}: {missing}.", hint))
+            resume[partition] = first
+        elif offset > last:
             hint = "The topic was made again, or its newest records were lost with their broker."
             missing = f"offsets {last} to {offset - 1}, already learned, are missing"
-            raise PositionError(f"{partition} ends at offset {last}: {missing}.", hint)
+            found.append((f"{partition} ends at offset {last}: {missing}.", hint))
+            resume[partition] = last
+    if found:
+        what = " ".join(sentence for sentence, _ in found)
+        allow = '`engine.on_data_loss = "skip"` goes on without them, and says so in every later snapshot.'
+        raise PositionError(what, f"{found[0][1]} {allow}", resume)
+
+
+def skip(accounts: Accounts, resume: Mapping[Partition, int | None]) -> list[dict[str, object]]:
+    """Go on where the log still can, and say what is not there any more.
+
+    Records that were never read count as lost. A log that ends before the position has lost what was learned
+    from it, which no account can tell: the partition's begins anew.
+
+    Parameters
+    ----------
+    accounts : Accounts
+        Changed.
+    resume : mapping of Partition to int or None
+        Of a `PositionError`.
+
+    Returns
+    -------
+    list of dict
+        The lineage's events, one a partition.
+    """
+    events: list[dict[str, object]] = []
+    for partition, offset in resume.items():
+        account = accounts.pop(partition)
+        event = {"event": "data_loss", "partition": str(partition), "from": account.next_offset, "to": offset}
+        if offset is not None and offset < account.next_offset:
+            accounts[partition] = Account(offset, offset)
+            event |= {"from": offset, "to": account.next_offset, "learned": True}
+        elif offset is not None:
+            account.lost += offset - account.next_offset
+            account.next_offset = offset
+            accounts[partition] = account
+        events.append(event)
+    return events
+
+
+class CatchUp:
+    """Whether a restart has read again what came since its snapshot, and how much that was.
+
+    Parameters
+    ----------
+    ends : mapping of Partition to int, or None
+        Of the log at the start; ``None`` where they cannot be known: then nothing has to be caught up.
+    """
+
+    def __init__(self, ends: Mapping[Partition, int] | None = None) -> None:
+        self.ends = ends
+        self.done = False
+
+    def is_known(self) -> bool:
+        """Whether the log says where it ends."""
+        return self.ends is not None
+
+    def is_done(self, accounts: Accounts) -> bool:
+        """Whether every partition stands at the end it had, or beyond; once done, for good."""
+        ends = self.ends or {}
+        self.done = self.done or all(accounts[one].next_offset >= end for one, end in ends.items())
+        return self.done
+
+
+def delivery_noted(lineage: Sequence[Mapping[str, object]], group: str | None) -> dict[str, object] | None:
+    """What the lineage lacks of how scores are delivered now: exactly once under a group, or at least once.
+
+    ``None`` where it says so already: the last note counts, and without one it was at least once.
+    """
+    noted = [event.get("group") for event in lineage if event.get("event") == DELIVERY]
+    if (noted[-1] if noted else None) == group:
+        return None
+    return {"event": DELIVERY, "scores": "exactly once" if group else "at least once", "group": group}
+
+
+def published_before(
+    lineage: Sequence[Mapping[str, object]],
+    group: str,
+    next_offsets: Mapping[Partition, int],
+    committed: Mapping[Partition, int],
+    ends: Mapping[Partition, int] | None,
+) -> tuple[dict[Partition, int], dict[str, object] | None]:
+    """Up to which offsets scores were published in committed transactions.
+
+    Parameters
+    ----------
+    lineage : sequence of mapping
+        Of the snapshot.
+    group : str
+        Under which offsets are committed.
+    next_offsets : mapping of Partition to int
+        Where the state stands.
+    committed : mapping of Partition to int
+        What the brokers say.
+    ends : mapping of Partition to int or None
+        Of the log.
+
+    Returns
+    -------
+    published : dict of Partition to int
+        What lies before is learned again and not published.
+    change : dict or None
+        What the lineage does not say yet: the offsets are then only those of lag tools, and begin with the
+        state.
+
+    Raises
+    ------
+    PositionError
+        The committed offsets do not reach from the state to the log's end: which scores were published
+        cannot be told.
+    """
+    change = delivery_noted(lineage, group)
+    if change is not None:
+        earlier = [event.get("group") for event in lineage if event.get("event") == DELIVERY]
+        if earlier and earlier[-1] is not None:
+            raise SettingsError(
+                f"Scores were published exactly once under the group {earlier[-1]}, and now it is {group}.",
+                f"Set `source.group` back. {_ONCE_AT_LEAST}",
+            )
+        return dict(next_offsets), change
+    for partition, offset in next_offsets.items():
+        at, end = committed.get(partition), (ends or {}).get(partition)
+        if at is None and offset == 0:
+            continue  # a partition that was added since
+        if at is None or at < offset or (end is not None and at > end):
+            stands = "has no offset" if at is None else f"stands at offset {at}"
+            raise PositionError(
+                f"The group {group} {stands} in {partition}, where the state is at {offset} of {end}.",
+                f"Somebody reset it, or it expired. {_ONCE_AT_LEAST}",
+            )
+    return dict(committed), None

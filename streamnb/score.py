@@ -13,7 +13,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
+from streamnb.abstention import PREDICTED, REASONS, Abstain
 from streamnb.columns import Flag, Floats, Scores
 from streamnb.message import Id
 from streamnb.record import Partition
@@ -32,12 +34,15 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         How many tokens to explain the score by; 0 for no explanation.
     state : bool
         The offsets learned when the score was computed, partition by partition: enough to compute it again.
+    abstain : Abstain
+        When no class is named.
     """
 
     emit: Literal["all", "unlabelled"] = "all"
     raw_posterior: bool = False
     explanation: int = 0
     state: bool = False
+    abstain: Abstain = Abstain()
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a negative number of tokens."""
@@ -53,6 +58,7 @@ def encode(
     partition: Partition,
     offsets: Sequence[int],
     states: Sequence[Mapping[str, int]] | None = None,
+    abstained: NDArray[np.int64] | None = None,
 ) -> list[bytes]:
     """Scores as JSON, one object a row.
 
@@ -67,6 +73,8 @@ def encode(
         The source addresses, one offset a row.
     states : sequence of mapping of str to int, optional
         Next offset by partition, of what the model had learned at each row.
+    abstained : ndarray of int64, shape (n,), optional
+        What `Abstain.reasons` says: the rows that name no class, and why.
 
     Returns
     -------
@@ -84,15 +92,19 @@ def encode(
     """
     if not len(scores):
         return []
-    names = [str(label) for label in scores.classes]
+    names = scores.classes_as_text()
     of_ids = _lines(
         [
             f"{partition}-{offset}" if given is None else given
             for given, offset in zip(ids, offsets, strict=True)
         ]
     )
-    said = {flags: _flags(flags) for flags in set(scores.flags.tolist())}
+    said = [b""] * len(scores)
+    for row in np.flatnonzero(scores.flags).tolist():
+        said[row] = _flags(int(scores.flags[row]))
     tails: list[list[bytes]] = []
+    if abstained is not None:
+        tails.append([_WHY[reason] for reason in abstained.tolist()])
     if scores.explanations is not None:
         tails.append([b"" if why is None else b',"explanation":' + _json(why) for why in scores.explanations])
     if states is not None:
@@ -103,16 +115,21 @@ def encode(
     for begin, end in pairwise([*changes, len(scores)]):
         known = names[: scores.n_classes[begin]]
         rows, columns = slice(begin, end), slice(len(known))
+        predictions = _predictions(known, scores.posterior[rows, columns])
+        if abstained is not None:
+            for row in np.flatnonzero(abstained[rows] != PREDICTED).tolist():
+                predictions[row] = b"null"
         filled: list[Sequence[bytes] | Sequence[int]] = [
             of_ids[rows],
-            _predictions(known, scores.posterior[rows, columns]),
+            predictions,
             *_numbers(scores.posterior[rows, columns]),
             *_numbers(scores.log_odds[rows, columns]),
             scores.known_tokens[rows].tolist(),
             scores.unknown_tokens[rows].tolist(),
             scores.learned[rows].tolist(),
+            *_counts(scores.learned_by_class[rows, columns]),
             offsets[rows],
-            [said[flags] for flags in scores.flags[rows].tolist()],
+            said[rows],
         ]
         if scores.raw_posterior is not None:
             filled += _numbers(scores.raw_posterior[rows, columns])
@@ -132,7 +149,9 @@ def _template(known: Sequence[str], model: str, partition: Partition, raw: bool,
             by_class,
             b'},"log_odds":{',
             by_class,
-            b'},"known_tokens":%d,"unknown_tokens":%d,"learned":%d,',
+            b'},"known_tokens":%d,"unknown_tokens":%d,"learned":%d,"learned_by_class":{',
+            by_class,
+            b"},",
             whose[1:-2].replace(b"%", b"%%"),
             b',"offset":%d}%b',
             b',"raw_posterior":{' + by_class + b"}" if raw else b"",
@@ -150,11 +169,23 @@ def _predictions(known: Sequence[str], posterior: Floats) -> list[bytes]:
     return [by_place[place] for place in posterior[:, order].argmax(axis=1).tolist()]
 
 
-def _numbers(table: Floats) -> list[list[bytes]]:
+def _numbers(table: Floats | NDArray[np.int64]) -> list[list[bytes]]:
     """The JSON of each number, class by class."""
     width = table.shape[1]
     numbers = orjson.dumps(table.ravel(), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
     return [numbers[c::width] for c in range(width)]
+
+
+def _counts(table: Floats) -> list[list[bytes]]:
+    """`_numbers` of counts, whole ones without a point; without labels they are alike in every row."""
+    n = len(table)
+    if (table == table[0]).all():
+        table = table[:1]
+    if (table < 2.0**53).all() and (table == np.trunc(table)).all():  # sooner than floats
+        cells = _numbers(table.astype(np.int64))
+    else:
+        cells = [[number.removesuffix(b".0") for number in column] for column in _numbers(table)]
+    return cells if len(table) == n else [column * n for column in cells]
 
 
 def _lines(values: Sequence[str | int]) -> list[bytes]:
@@ -163,7 +194,8 @@ def _lines(values: Sequence[str | int]) -> list[bytes]:
 
 
 def _flags(flags: int) -> bytes:
-    return b',"flags":' + _json([str(flag.name).lower() for flag in Flag(flags)]) if flags else b""
+    return b',"flags":' + _json([str(flag.name).lower() for flag in Flag(flags)])
 
 
 _json = orjson.dumps
+_WHY = [*(b',"abstained":' + _json(reason) for reason in REASONS), b""]  # `PREDICTED` is the last

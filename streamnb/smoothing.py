@@ -38,20 +38,20 @@ class Laplace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
     Parameters
     ----------
     alpha : float
-        Above 0 and finite.
+        From 1e-100 to 1e100: a ratio of counts is a number then.
 
     Raises
     ------
     ValueError
-        `alpha` is 0, negative, infinite or not a number (`NoSmoothing` is the way to 0).
+        `alpha` is 0, negative, out of range or not a number (`NoSmoothing` is the way to 0).
     """
 
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
         """Validate `alpha`."""
-        if not (math.isfinite(self.alpha) and self.alpha > 0):
-            raise ValueError(f"`alpha` must be above 0 and finite, not {self.alpha!r}")
+        if not 1e-100 <= self.alpha <= 1e100:
+            raise ValueError(f"`alpha` must be above 0, from 1e-100 to 1e100, not {self.alpha!r}")
 
     def pseudo_count(self, _n_k: float, _n: float, _vocabulary: int, scale: float = 1.0) -> float:
         """What one token is given: `alpha`."""

@@ -15,6 +15,7 @@ import orjson
 
 from streamnb import container
 from streamnb.errors import SnapshotError
+from streamnb.migrations import migrated
 from streamnb.offsets import Accounts, from_rows, to_rows
 from streamnb.sections import HINT, Section
 
@@ -112,7 +113,7 @@ class Snapshot:
         SnapshotError
             It is not a container, or not one of a snapshot.
         """
-        return cls._of(container.decode(data))
+        return cls._of(migrated(container.decode(data)))
 
     @classmethod
     def read(cls, file: container.File, allocate: container.Allocate) -> Self:
@@ -123,7 +124,7 @@ class Snapshot:
         SnapshotError
             As `decode`.
         """
-        return cls._of(container.read(file, allocate))
+        return cls._of(migrated(container.read(file, allocate)))
 
     @classmethod
     def _of(cls, contents: container.Contents) -> Self:

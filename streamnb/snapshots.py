@@ -2,22 +2,26 @@
 
 A snapshot is written to a temporary name, synced, published under a number that was never used, and the
 directory synced; only then is an older one removed. So at every moment the directory holds a whole one,
-or nothing was ever learned.
+or nothing was ever learned. Nothing but `streamnb.retention` decides which one that is.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from streamnb import files
 from streamnb.container import Allocate, fresh
-from streamnb.errors import SnapshotError
+from streamnb.errors import SnapshotError, StorageError
+from streamnb.retention import Held, expendable
 from streamnb.snapshot import Snapshot
 
 SUFFIX = ".snb"
+PINNED = ".pinned"
+SET_ASIDE = "set-aside"
 FILE_BYTES_MAX = 1 << 37
 _log = logging.getLogger("streamnb.snapshots")
 
@@ -35,6 +39,8 @@ class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         And after this many records.
     keep : int
         How many of the newest stay.
+    keep_hours : int
+        For so many hours back the first snapshot of each hour stays too.
     failures_max : int
         The engine stops when this many in a row could not be written.
     """
@@ -43,12 +49,15 @@ class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     interval_s: float = 30.0
     interval_records: int = 100_000
     keep: int = 3
+    keep_hours: int = 24
     failures_max: int = 3
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a limit below 1 or an interval not above 0."""
         if not self.interval_s > 0 or min(self.interval_records, self.keep, self.failures_max) < 1:
             raise ValueError("an interval must be above 0, and `keep` and `failures_max` at least 1")
+        if self.keep_hours < 0:
+            raise ValueError("`keep_hours` must be at least 0")
 
 
 class SnapshotDirectory:
@@ -60,6 +69,8 @@ class SnapshotDirectory:
         Made if it is missing.
     keep : int
         How many of the newest stay.
+    keep_hours : int
+        For so many hours back the first of each hour stays too.
     allocate : Allocate
         Gives the memory that sections are read into.
 
@@ -69,9 +80,12 @@ class SnapshotDirectory:
         The directory cannot be used, or another learner holds it.
     """
 
-    def __init__(self, directory: Path, keep: int = 3, allocate: Allocate = fresh) -> None:
+    def __init__(
+        self, directory: Path, keep: int = 3, keep_hours: int = 0, allocate: Allocate = fresh
+    ) -> None:
         self.directory = directory
         self.keep = keep
+        self.keep_hours = keep_hours
         self._allocate = allocate
         files.make_directory(directory)
         self._lock = files.lock_directory(directory)
@@ -86,7 +100,7 @@ class SnapshotDirectory:
         SnapshotError
             There are snapshots, and none is whole.
         """
-        names = self._names()
+        names = _names(self.directory)
         first_error: SnapshotError | None = None
         for name in reversed(names):
             try:
@@ -98,30 +112,125 @@ class SnapshotDirectory:
             return None
         raise SnapshotError(
             f"None of the {len(names)} snapshots in {self.directory} can be used. {first_error.what}",
-            "Put a whole snapshot there, or move the files away to begin again from the start of the stream.",
+            "Put a whole one there, or begin anew from `engine.start` with `streamnb run --rebuild`.",
         )
 
     def write(self, snapshot: Snapshot) -> int:
-        """Keep a snapshot under the next number, which is returned; remove those past `keep`.
+        """Keep a snapshot under the next number, which is returned; let go of those past their time.
 
         Raises
         ------
         StorageError
             It is not kept; the newest stays in force.
         """
-        names = self._names()
-        sequence = _number(names[-1]) + 1 if names else 1
-        files.write_new(self.directory / _name(sequence), snapshot.numbered(sequence).encode())
-        for name in self._names()[: -self.keep]:
-            files.remove(self.directory / name)
+        sequence = self._publish(snapshot)
+        try:
+            self._prune()
+        except StorageError as error:  # the new one is in force: that an old one stays is no harm
+            _log.warning("an old snapshot stays. %s", error)
         return sequence
+
+    def set_aside_all(self) -> list[str]:
+        """Move snapshots of which none is whole to ``set-aside``, to begin anew; their names are returned.
+
+        Raises
+        ------
+        SnapshotError
+            One is whole: there is nothing to rebuild.
+        """
+        try:
+            newest = self.newest()
+        except SnapshotError:
+            return self._set_aside(_names(self.directory))
+        if newest is None:
+            return []
+        raise SnapshotError(
+            f"Snapshot {newest.sequence} in {self.directory} is whole, so nothing has to be rebuilt.",
+            "Start without `--rebuild`; to go back to an older one: `streamnb snapshot rollback`.",
+        )
+
+    def roll_back(self, sequence: int) -> int:
+        """Let a kept snapshot be in force again, under the next number, and move the newer ones aside.
+
+        A crash on the way leaves either what was, or the one gone back to: that is in force as soon as it is
+        there, and moving the others only keeps them from being taken for it.
+
+        Parameters
+        ----------
+        sequence : int
+
+        Returns
+        -------
+        int
+            The number it has now.
+
+        Raises
+        ------
+        SnapshotError
+            It is damaged.
+        StorageError
+            There is none of that number, or the disk refused.
+        """
+        newer = [name for name in _names(self.directory) if _number(name) > sequence]
+        back = read(self.directory / _name(sequence), self._allocate)
+        newest = _number(newer[-1]) if newer else sequence
+        event: dict[str, object] = {"event": "rolled back", "to": sequence, "from": newest}
+        back.lineage.append(event)
+        now = self._publish(back)
+        self._set_aside(newer)
+        return now
 
     def close(self) -> None:
         """Let another learner have the directory. Closing twice does nothing."""
         self._lock.close()
 
-    def _names(self) -> list[str]:
-        return sorted(name for name in files.list_names(self.directory, SUFFIX) if _number(name) >= 0)
+    def _publish(self, snapshot: Snapshot) -> int:
+        aside = self.directory / SET_ASIDE
+        used = _names(self.directory) + (_names(aside) if aside.is_dir() else [])
+        sequence = max(map(_number, used), default=0) + 1
+        files.write_new(self.directory / _name(sequence), snapshot.numbered(sequence).encode())
+        return sequence
+
+    def _prune(self) -> None:
+        pinned = set(files.list_names(self.directory, PINNED))
+        held = [
+            Held(_number(name), files.modified_ms(self.directory / name), name + PINNED in pinned)
+            for name in _names(self.directory)
+        ]
+        for sequence in expendable(held, self.keep, self.keep_hours):
+            files.remove(self.directory / _name(sequence))
+
+    def _set_aside(self, names: Sequence[str]) -> list[str]:
+        for name in names:
+            files.move(self.directory / name, self.directory / SET_ASIDE)
+        return list(names)
+
+
+def pin(directory: Path, sequence: int) -> None:
+    """Let a snapshot stay whatever comes after it; pinned twice is pinned.
+
+    An engine may hold the directory meanwhile.
+
+    Raises
+    ------
+    StorageError
+        There is none of that number.
+    """
+    files.modified_ms(directory / _name(sequence))
+    mark = directory / (_name(sequence) + PINNED)
+    if mark.name not in files.list_names(directory, PINNED):
+        files.write_new(mark, [])
+
+
+def unpin(directory: Path, sequence: int) -> None:
+    """Let a pinned snapshot go when its time has come.
+
+    Raises
+    ------
+    StorageError
+        It is not pinned.
+    """
+    files.remove(directory / (_name(sequence) + PINNED))
 
 
 def read(path: Path, allocate: Allocate = fresh) -> Snapshot:
@@ -156,6 +265,10 @@ def write(path: Path, snapshot: Snapshot) -> int:
         It could not be written; nothing is there.
     """
     return files.write_new(path, snapshot.encode())
+
+
+def _names(directory: Path) -> list[str]:
+    return sorted(name for name in files.list_names(directory, SUFFIX) if _number(name) >= 0)
 
 
 def _name(sequence: int) -> str:

@@ -17,16 +17,16 @@ import orjson
 
 from streamnb import _kernel
 from streamnb.alphabet import UNICODE_VERSION
-from streamnb.blocks import Flags
+from streamnb.blocks import Categories, Flags, Numbers
 from streamnb.columns import Batch, Label, checked_labels
 from streamnb.counts import CountStore
 from streamnb.digest import Digest, digests, name
 from streamnb.errors import SnapshotError
-from streamnb.event_models import Bernoulli, Gaussian, Multinomial, Statistic
+from streamnb.event_models import Bernoulli, Categorical, Gaussian, Multinomial, Statistic
 from streamnb.field_totals import FieldTotals
 from streamnb.forgetting import Decay, Forgetting
 from streamnb.head import CalibratedHead
-from streamnb.moments import Moments
+from streamnb.moments import Moments, NumberBlock
 from streamnb.occurrences import Occurrences
 from streamnb.sections import HINT, FrozenState, Section, Sections, floats
 from streamnb.smoothing import FallbackPrior, FixedPrior, Laplace, LearnedPrior, Prior
@@ -34,6 +34,7 @@ from streamnb.tokens import Tokenizer
 from streamnb.view import EVERY_FIELD, TEXT_ONLY, View, reads_text
 
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
+LEARNED_MAX = 1 << 53  # messages: past any stream, and whole in a float64
 HeadKind = Literal["calibrated", "product"]
 
 
@@ -112,7 +113,7 @@ class State:
         self.counts = store([v.name for v in self.views if v.keeps == "counts"], max_tokens)
         self.moments = {v.name: Moments() for v in self.views if v.keeps == "moments"}
         self.blocks: dict[str, Statistic] = {
-            v.name: v.own.statistic() for v in self.views if v.keeps == "block"
+            v.name: _block_of(v, compiled=self.compiled) for v in self.views if v.keeps == "block"
         }
         self.tallies: dict[str, Occurrences | FieldTotals] = {
             v.name: tally for v in self.views if (tally := _tally_of(v, compiled=self.compiled)) is not None
@@ -146,6 +147,9 @@ class State:
         strangers = [f"view `{view.name}`" for view in self.views if not _has_twin(view)]
         if isinstance(self.prior, FixedPrior | FallbackPrior):
             strangers.append("the prior")
+        if self.decay is not None:
+            blocks = [v.name for v in self.views if isinstance(v.reader, Categories | Flags | Numbers)]
+            strangers += [f"view `{name}` with a half-life" for name in blocks]
         if wanted and (strangers or not _kernel.compiled):
             raise ValueError(f"no compiled twin: {_kernel.reason or ', '.join(strangers)}")
         return _kernel.compiled and not strangers if wanted is None else wanted
@@ -245,7 +249,7 @@ class State:
             The state is not one of this model; the model must not be used.
         """
         classes, learned = values.get("classes"), values.get("learned")
-        if not isinstance(classes, list) or not isinstance(learned, int) or learned < 0:
+        if not isinstance(classes, list) or not isinstance(learned, int) or not 0 <= learned < LEARNED_MAX:
             raise SnapshotError("The state lacks its classes or its number of messages.", HINT)
         for label in classes:
             if not isinstance(label, str | bool | int) or type(label) is not type(classes[0]):
@@ -382,13 +386,16 @@ def _tally_of(view: View, *, compiled: bool) -> Occurrences | FieldTotals | None
         return None
     if isinstance(view.event_model, Bernoulli) and not isinstance(view.reader, Flags):
         return _kernel.Occurrences() if compiled else Occurrences()
-    return FieldTotals()
+    return FieldTotals(kind=_kernel.FieldTotal) if compiled else FieldTotals()
+
+
+def _block_of(view: View, *, compiled: bool) -> Statistic:
+    if compiled:  # of the blocks, the kernel knows the naive ones
+        return NumberBlock(kind=_kernel.Moments)
+    statistic: Statistic = view.own.statistic()
+    return statistic
 
 
 def _has_twin(view: View) -> bool:
     """Whether the kernel knows a view."""
-    if view.keeps == "moments":
-        plain = Gaussian(view.gaussian.pseudo_observations)
-        return view.gaussian == plain and plain.pseudo_observations > 0
-    coins = isinstance(view.event_model, Bernoulli) and not isinstance(view.reader, Flags)
-    return view.keeps == "counts" and (_draws(view) or coins)
+    return _draws(view) or isinstance(view.event_model, Gaussian | Categorical | Bernoulli)

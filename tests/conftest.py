@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Long campaigns take these; the defaults are what runs every time."""
     parser.addoption("--kills", type=int, default=20, help="kill -9 so often in each crash test")
     parser.addoption("--seed", type=int, default=0, help="of the random moments of a crash test")
+    parser.addoption("--runs", type=int, default=2_000, help="schedules, mutations and flips of a campaign")
 
 
 @pytest.fixture
@@ -32,3 +33,9 @@ def kills(request: pytest.FixtureRequest) -> int:
 def seed(request: pytest.FixtureRequest) -> int:
     """The seed of a crash test's moments."""
     return int(request.config.getoption("--seed"))
+
+
+@pytest.fixture(scope="session")
+def runs(request: pytest.FixtureRequest) -> int:
+    """How much of a campaign to run."""
+    return int(request.config.getoption("--runs"))

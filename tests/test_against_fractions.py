@@ -1,7 +1,5 @@
 """Against exact fractions: on small corpora the product head is the textbook's arithmetic, to 1e-12."""
 
-# ruff: noqa: N802 - a trap is named by its number
-
 import math
 from fractions import Fraction
 from typing import Literal

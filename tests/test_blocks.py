@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamnb.blocks import Categories, Flags, Numbers, field_of, token_of, value_of
 from streamnb.columns import Batch
-from streamnb.event_models import Bernoulli, Categorical, Gaussian, Multinomial
+from streamnb.event_models import Bernoulli, Binned, Categorical, Gaussian, Multinomial, Multivariate
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.reading import block, read
 from streamnb.smoothing import Laplace
@@ -202,11 +202,9 @@ def test_the_calibrated_head_reads_draws(event_model: Any) -> None:  # noqa: ANN
 def test_what_has_no_twin_runs_on_the_plain_driver() -> None:
     """And says so where the compiled one was asked for."""
     for view in (
-        View("n", Numbers()),
-        View("n", Number("size"), Gaussian(variance="shared")),
-        View("n", Number("size"), Gaussian(pseudo_observations=0.0)),
+        View("d", Numbers(), Multivariate()),
+        View("r", Numbers(), Binned((0.0, 1.0))),
         View("w", Words(), Multinomial(complement=True)),
-        View("f", Flags(), Bernoulli()),
     ):
         assert not NaiveBayes([view]).compiled
         with pytest.raises(ValueError, match=f"no compiled twin: .*view `{view.name}`|no compiled twin"):

@@ -234,7 +234,9 @@ def test_a_pseudo_count_is_above_zero_and_finite(tmp_path: Path, alpha: str) -> 
         f'event_model = {{ kind = "multinomial", smoothing = {smoothing} }}'
     )
     error = refusal(tmp_path, text)
-    assert re.search(r"`views\[0\]\.event_model\.smoothing`: `alpha` must be above 0 and finite", error.what)
+    assert re.search(
+        r"`views\[0\]\.event_model\.smoothing`: `alpha` must be above 0, from 1e-100 to 1e100", error.what
+    )
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:

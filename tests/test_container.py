@@ -7,6 +7,7 @@ import random
 import struct
 import sys
 import tracemalloc
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,25 @@ from numpy.typing import NDArray
 
 from streamnb import assembly, container
 from streamnb.config import Settings, decode
+from streamnb.container import Contents
 from streamnb.errors import SnapshotError, StreamnbError
-from streamnb.offsets import Account
-from streamnb.record import Partition
+from streamnb.migrations import STEPS, migrated
+from streamnb.sections import floats
 from streamnb.snapshot import Snapshot, differences
+from tests import strangers_reader
+from tests.fuzz_snapshots import (
+    ENTRY,
+    JUNK,
+    PROLOGUE,
+    example,
+    file_of,
+    fuzz,
+    places,
+    repaired,
+    sealed,
+    table_mutated,
+    with_header,
+)
 
 GOLDEN = Path(__file__).parent / "golden" / "snapshot-v1.snb"
 GOLDEN_DIGEST = {
@@ -31,35 +47,26 @@ GOLDEN_DIGEST = {
     "all": "5ec8df497eba96a754b713d58387b875",
 }
 
-PROLOGUE = 32
-ENTRY = 80
-
-
-def example() -> Snapshot:
-    """A small snapshot of a model with two classes, a position and a lineage."""
-    loaded = Settings()
-    model = assembly.model(loaded)
-    for text, label in (("win money now", "spam"), ("lunch at noon", "ham"), ("win a prize", "spam")) * 3:
-        model.learn_one({"text": text}, label)
-    snapshot = assembly.snapshot_of(loaded, model)
-    snapshot.source = {"cluster": "c-1", "topic mail": "t-1"}
-    snapshot.accounts = {Partition("mail", 0): Account(0, 11, scored=9, dead_lettered=1, gaps=1)}
-    snapshot.lineage = [{"event": "begun from a snapshot", "digest": "00"}]
-    snapshot.written_ms = 1_700_000_000_000
-    snapshot.streamnb = "0.1.0"
-    return snapshot.numbered(7)
-
-
-def file_of(header: dict[str, Any], sections: dict[str, Any]) -> bytes:
-    """A container's bytes."""
-    return b"".join(container.encode(header, sections))
-
 
 @pytest.fixture(scope="module")
 def small() -> bytes:
     """The smallest file with a section: prologue, header and table; one section; footer."""
     data = file_of({"format": "test"}, {"counts": np.arange(12, dtype=np.float64).reshape(3, 4)})
     assert len(data) == 2 * 4096 + 24
+    return data
+
+
+@pytest.fixture(scope="module")
+def large() -> bytes:
+    """A snapshot of 64 KiB."""
+    snapshot, tokens = example(), 480
+    model = assembly.model(Settings())
+    for i in range(tokens):
+        model.learn_one({"text": f"token{i:04} again{i % 7}"}, "spam" if i % 2 else "ham")
+    frozen = model.freeze()
+    snapshot.values, snapshot.sections, snapshot.digest = frozen.values, frozen.sections, frozen.digest()
+    data = b"".join(snapshot.encode())
+    assert abs(len(data) - (1 << 16)) <= 4096 + 24, len(data)
     return data
 
 
@@ -115,7 +122,7 @@ def test_what_was_encoded_is_decoded(
         assert back.tobytes() == array.tobytes()
         assert not back.flags.writeable
     assert len(data) % 4096 == 24
-    strange_header, strange_sections = stranger_reads(data)
+    strange_header, strange_sections = strangers_reader.read(data)
     assert strange_header == header
     for name, array in sections.items():
         assert np.array_equal(
@@ -193,23 +200,40 @@ def refused(data: bytes) -> bool:
     return False
 
 
-def test_every_flipped_bit_is_seen(small: bytes) -> None:
-    """All of them: prologue, header, table, padding, section, footer."""
-    damaged = bytearray(small)
-    missed = []
-    for at in range(len(damaged)):
-        for bit in range(8):
-            damaged[at] ^= 1 << bit
-            if not refused(bytes(damaged)):
-                missed.append((at, bit))
-            damaged[at] ^= 1 << bit
-    assert missed == []
+def bits_of(data: bytes, runs: int) -> Iterable[int]:
+    """The bits to flip: all of a file's, or a sample where `runs` is less."""
+    return (
+        range(8 * len(data)) if runs >= 8 * len(data) else random.Random(0).sample(range(8 * len(data)), runs)
+    )
+
+
+def unseen_flips(data: bytes, bits: Iterable[int]) -> list[int]:
+    """Of those bits, the ones whose flip leaves a file that is read."""
+    damaged, missed = bytearray(data), []
+    for at in bits:
+        damaged[at >> 3] ^= 1 << (at & 7)
+        if not refused(bytes(damaged)):
+            missed.append(at)
+        damaged[at >> 3] ^= 1 << (at & 7)
     assert not refused(bytes(damaged))
+    return missed
 
 
-def test_every_truncation_is_seen(small: bytes) -> None:
+def test_D7_every_flipped_bit_is_seen(small: bytes) -> None:
+    """All of them: prologue, header, table, padding, section, footer."""
+    assert unseen_flips(small, range(8 * len(small))) == []
+
+
+def test_D7_no_flipped_bit_of_64_kib_is_missed(large: bytes, runs: int) -> None:
+    """Of a snapshot with all its sections; ``--runs 524480`` flips every bit there is."""
+    assert unseen_flips(large, bits_of(large, runs)) == []
+
+
+def test_D6_every_truncation_is_seen(small: bytes, large: bytes) -> None:
     """At every byte."""
     assert [size for size in range(len(small)) if not refused(small[:size])] == []
+    whole = memoryview(large)
+    assert [size for size in range(len(large)) if not refused(bytes(whole[:size]))] == []
 
 
 @pytest.mark.parametrize("more", [b"\0", b"x", b"\0" * 4096, b"SNB\nEND\n"])
@@ -231,17 +255,42 @@ def test_appended_bytes_are_seen(small: bytes, more: bytes) -> None:
     ],
     ids=["empty", "zeros", "many zeros", "magic alone", "text mode", "a pickle"],
 )
-def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
+def test_D9_what_is_no_snapshot_is_refused(data: bytes) -> None:
     """In one sentence."""
     with pytest.raises(SnapshotError):
         container.decode(data)
 
 
-def test_a_zero_filled_page_is_seen(small: bytes) -> None:
+def test_D9_a_zero_filled_page_is_seen(small: bytes) -> None:
     """What a crash leaves where a page was never written."""
     for at in range(0, len(small), 512):
         damaged = small[:at] + bytes(len(small[at : at + 512])) + small[at + 512 :]
         assert refused(damaged) == (damaged != small), at
+
+
+def test_an_older_minor_version_is_brought_up_to_the_newest() -> None:
+    """By the steps on the way, one version at a time: here two that were made up, over the golden file."""
+
+    def sequence_had_another_name(old: Contents) -> Contents:
+        header = {"sequence" if key == "number" else key: value for key, value in old.header.items()}
+        return old._replace(header=header)
+
+    def counts_were_in_tens(old: Contents) -> Contents:
+        counts = floats(old.sections, "counts", (None, 2)) * 10
+        return old._replace(sections=old.sections | {"counts": counts})
+
+    golden = container.decode(GOLDEN.read_bytes())
+    old = golden._replace(
+        header={"number" if key == "sequence" else key: value for key, value in golden.header.items()},
+        sections=golden.sections | {"counts": floats(golden.sections, "counts", (None, 2)) / 10},
+    )
+    steps = {0: sequence_had_another_name, 1: counts_were_in_tens}
+
+    new = migrated(old, newest=2, steps=steps)
+    assert (new.minor, new.header) == (2, golden.header)
+    assert np.allclose(new.sections["counts"], golden.sections["counts"])
+    assert migrated(golden._replace(minor=3), newest=2, steps=steps).header == golden.header
+    assert sorted(STEPS) == list(range(container.MINOR))
 
 
 def test_another_major_version_is_named(small: bytes) -> None:
@@ -256,36 +305,6 @@ def test_another_major_version_is_named(small: bytes) -> None:
 
 
 # ---- damage by somebody who can compute checksums
-
-
-def repaired(data: bytearray) -> bytes:
-    """A file with every checksum that its own table asks for."""
-    n_sections, header_size, size = struct.unpack_from("<IQQ", data, 12)
-    table = PROLOGUE + header_size
-    head_size = table + ENTRY * n_sections
-    head_end = head_size + -head_size % 4096
-    if head_end > len(data) - 24 or n_sections > 1000:
-        return bytes(data)
-    for i in range(n_sections):
-        at = table + ENTRY * i
-        kind = bytes(data[at + 32 : at + 40]).rstrip(b"\0")
-        _, rows, columns, offset = struct.unpack_from("<QQQQ", data, at + 40)
-        item = int(kind[2:]) if kind[2:].isdigit() else 1
-        end = offset + rows * columns * item
-        end += -end % 4096
-        if end <= len(data):
-            struct.pack_into("<I", data, at + 72, crc32c(bytes(data[offset:end])))
-    return sealed(data, size)
-
-
-def sealed(data: bytearray, size: int) -> bytes:
-    """A file with its size and its header's checksum, if the header fits."""
-    n_sections, header_size = struct.unpack_from("<IQ", data, 12)
-    head_size = PROLOGUE + header_size + ENTRY * n_sections
-    head_end = head_size + -head_size % 4096
-    struct.pack_into("<Q", data, 24, size)
-    struct.pack_into("<QI", data, len(data) - 16, size, crc32c(bytes(data[:head_end])))
-    return bytes(data)
 
 
 def test_padding_holds_nothing(small: bytes) -> None:
@@ -323,49 +342,15 @@ def test_no_size_is_too_large_to_be_refused(columns: int) -> None:
     assert refused(sealed(data, len(data)))
 
 
-FIELDS = (
-    ("<Q", 16),  # bytes of header
-    ("<I", 12),  # sections
-    ("<Q", 24),  # bytes of the file
-)
-ENTRY_FIELDS = (
-    ("<B", 0),
-    ("<B", 31),
-    ("<8s", 32),
-    ("<Q", 40),
-    ("<Q", 48),
-    ("<Q", 56),
-    ("<Q", 64),
-    ("<I", 76),
-)
+def test_D8_no_content_does_harm(runs: int) -> None:
+    """Any part of a snapshot changed under good checksums; `tests/fuzz_snapshots.py` is the campaign."""
+    harm, outcomes = fuzz(runs, seed=0)
+    assert harm == []
+    assert min(outcomes.values()) > 0, outcomes
 
 
-def mutated(whole: bytes, draw: random.Random) -> bytes:
-    """The file with one to three fields of its prologue or table changed, and the checksums made good."""
-    data = bytearray(whole)
-    n_sections, header_size = struct.unpack_from("<IQ", whole, 12)
-    for _ in range(draw.choice([1, 1, 1, 2, 3])):
-        if draw.random() < 0.1:
-            form, at = draw.choice(FIELDS)
-        else:
-            form, at = draw.choice(ENTRY_FIELDS)
-            at += PROLOGUE + header_size + ENTRY * draw.randrange(n_sections)
-        if form == "<8s":
-            kinds = [b"|u1", b"<u4", b"<u8", b"<f8", b">f8", b"|O", b"<i8", b"|V9", b"", b"\xff"]
-            struct.pack_into(form, data, at, draw.choice(kinds))
-            continue
-        bits = 8 * struct.calcsize(form)
-        (now,) = struct.unpack_from(form, data, at)
-        near = now + draw.choice([-4096, -8, -1, 1, 2, 8, 4096])
-        far = draw.choice(
-            [0, 1, 2, 3, 255, 4096, 2**31, 2**32 - 1, 2**61, 2**63, 2**64 - 1, draw.getrandbits(64)]
-        )
-        struct.pack_into(form, data, at, draw.choice([near, far, now * 2, now // 2]) % (1 << bits))
-    return repaired(data)
-
-
-def test_no_table_does_harm() -> None:
-    """5,000 of them with good checksums: read, or refused; never another exception, nor much memory."""
+def test_D8_no_table_does_harm() -> None:
+    """1,000 of them with good checksums: read, or refused; never another exception, nor much memory."""
     whole = b"".join(example().encode())
     assert repaired(bytearray(whole)) == whole
     draw = random.Random(20)
@@ -373,8 +358,8 @@ def test_no_table_does_harm() -> None:
     decoded = []
     tracemalloc.start()
     try:
-        for _ in range(5_000):
-            data = mutated(whole, draw)
+        for _ in range(1_000):
+            data = table_mutated(whole, draw)
             before, _ = tracemalloc.get_traced_memory()
             tracemalloc.reset_peak()
             try:
@@ -395,38 +380,7 @@ def test_no_table_does_harm() -> None:
     assert min(outcomes.values()) > 0, outcomes
 
 
-JUNK: tuple[object, ...] = (
-    None,
-    True,
-    -1,
-    2**63,
-    0.5,
-    "",
-    "x",
-    [],
-    {},
-    [[]],
-    {"x": {}},
-    ["spam", "spam"],
-    ["ham", "spam"],
-    [True, "x"],
-    json.loads("[" * 300 + "]" * 300),
-)
-
-
-def places(value: object, way: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """Every place in a JSON value."""
-    found = [way] if way else []
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            found += places(inner, (*way, key))
-    elif isinstance(value, list):
-        for i, inner in enumerate(value):
-            found += places(inner, (*way, i))
-    return found
-
-
-def test_no_header_does_harm() -> None:
+def test_D8_no_header_does_harm() -> None:
     """Junk at every place of it, under good checksums: a model, or one sentence."""
     whole = container.decode(b"".join(example().encode()))
     text = json.dumps(whole.header)
@@ -454,22 +408,13 @@ def test_no_header_does_harm() -> None:
     assert n_refused > 500
 
 
-def with_header(header: object, sections: dict[str, Any]) -> bytes:
-    """A container with a header that streamnb itself would not write (it nests too deep, perhaps)."""
-    text = json.dumps(header).encode()
-    plain = file_of({}, sections)
-    (n_sections,) = struct.unpack_from("<I", plain, 12)
-    old_head = PROLOGUE + 2 + ENTRY * n_sections
-    old_start = old_head + -old_head % 4096
-    head_size = PROLOGUE + len(text) + ENTRY * n_sections
-    moved = head_size + -head_size % 4096 - old_start
-    table = bytearray(plain[PROLOGUE + 2 : old_head])
-    for i in range(n_sections):
-        (offset,) = struct.unpack_from("<Q", table, ENTRY * i + 64)
-        struct.pack_into("<Q", table, ENTRY * i + 64, offset + moved)
-    head = bytearray(plain[:PROLOGUE]) + text + table + bytes(-head_size % 4096)
-    struct.pack_into("<QQ", head, 16, len(text), len(plain) + moved)
-    return repaired(head + bytearray(plain[old_start:]))
+def test_a_number_of_messages_that_no_stream_has_is_refused() -> None:
+    """Run 28664 of seed 1: it was restored, and stopped the compiled driver at the next message."""
+    for learned in (2**53, 2**63):
+        snapshot = example()
+        snapshot.values = snapshot.values | {"learned": learned}
+        with pytest.raises(SnapshotError, match="number of messages"):
+            assembly.restored(snapshot)
 
 
 def test_a_header_that_is_no_object_is_refused() -> None:
@@ -486,51 +431,15 @@ def test_a_header_that_is_no_object_is_refused() -> None:
 # ---- a stranger, who has read the description in container.py and has none of our code
 
 
-def stranger_reads(data: bytes) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Header and sections (rows of numbers), everything checked."""
-    magic, major, _minor, n_sections, header_size, file_size = struct.unpack_from("<8sHHIQQ", data, 0)
-    assert magic == b"\x89SNB\r\n\x1a\n"
-    assert major == 1
-    assert file_size == len(data)
-    end, footer_size, head_checksum, zero = struct.unpack_from("<8sQII", data, file_size - 24)
-    assert end == b"SNB\nEND\n"
-    assert footer_size == file_size
-    assert zero == 0
-    table = 32 + header_size
-    start = table + 80 * n_sections
-    while start % 4096:
-        assert data[start] == 0
-        start += 1
-    assert crc32c(data[:start]) == head_checksum
-    header = json.loads(data[32:table].decode("utf-8"))
-    sections = {}
-    for i in range(n_sections):
-        entry = struct.unpack_from("<32s8sQQQQII", data, table + 80 * i)
-        name, kind, dimensions, rows, columns, offset, checksum, zero = entry
-        assert offset == start
-        assert zero == 0
-        letter, size = {b"|u1": ("B", 1), b"<u4": ("I", 4), b"<u8": ("Q", 8), b"<f8": ("d", 8)}[
-            kind.rstrip(b"\0")
-        ]
-        numbers = struct.unpack_from(f"<{rows * columns}{letter}", data, offset)
-        start = offset + rows * columns * size
-        while start % 4096:
-            assert data[start] == 0
-            start += 1
-        assert crc32c(data[offset:start]) == checksum
-        if dimensions == 2:
-            sections[name.rstrip(b"\0").decode()] = [
-                list(numbers[row * columns : (row + 1) * columns]) for row in range(rows)
-            ]
-        else:
-            sections[name.rstrip(b"\0").decode()] = list(numbers)
-    assert start == file_size - 24
-    return header, sections
+def test_the_strangers_checksum_is_castagnolis() -> None:
+    """By the value that every catalogue of checksums gives, and as ours on anything."""
+    assert strangers_reader.crc32c(b"123456789") == 0xE3069283
+    assert strangers_reader.crc32c(bytes(range(256))) == crc32c(bytes(range(256)))
 
 
 def test_a_stranger_reads_a_snapshot_whole() -> None:
     """Classes, tokens with their counts, and the offset to go on from."""
-    header, sections = stranger_reads(b"".join(example().encode()))
+    header, sections = strangers_reader.read(b"".join(example().encode()))
     assert header["format"] == "streamnb snapshot"
     assert header["values"] == {"classes": ["spam", "ham"], "learned": 9}
     assert header["accounts"][0][:2] == ["mail", 0]
@@ -590,7 +499,7 @@ def test_the_first_snapshot_is_read_for_ever() -> None:
     assert model.predict_one({"text": "win"}) == "spam"
     changes = differences(snapshot.statistics["model"], model.statistics())
     assert [line for line in changes if not line.startswith("unicode:")] == []  # Python's own tables move on
-    stranger_reads(GOLDEN.read_bytes())
+    strangers_reader.read(GOLDEN.read_bytes())
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["--write-golden"]:  # only ever for a new major version

@@ -111,7 +111,16 @@ def test_every_room_is_in_the_table_and_every_room_of_the_table_exists() -> None
     table = README[README.index("| room |") : README.index("## Words")]
     named = {word.rstrip("/") for word in re.findall(r"`([a-z_]+/?)`", table)}
 
-    assert named <= rooms | {"event_models", "classifiers", "transports", "cli", "_kernel", "step"}
+    assert named <= rooms | {
+        "event_models",
+        "classifiers",
+        "evaluation",
+        "peers",
+        "transports",
+        "cli",
+        "_kernel",
+        "step",
+    }
     assert rooms <= named
 
 

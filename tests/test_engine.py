@@ -13,9 +13,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from streamnb.abstention import Abstain
 from streamnb.columns import Batch
 from streamnb.dead_letters import DeadLetterLimits, DeadLetters
-from streamnb.engine import Engine, EngineSettings, Summary
+from streamnb.engine import Engine
 from streamnb.errors import (
     DataError,
     DeliveryError,
@@ -25,6 +26,7 @@ from streamnb.errors import (
     StorageError,
 )
 from streamnb.event_models import Multinomial
+from streamnb.loop import EngineSettings, Summary
 from streamnb.message import Decoder, MessageFields
 from streamnb.metrics import Metrics
 from streamnb.naive_bayes import NaiveBayes
@@ -397,6 +399,21 @@ def test_unlabelled_emits_only_what_came_without_a_label() -> None:
     assert summary.digest == plain_loop(it.log).digest()
 
 
+def test_a_score_that_rests_on_too_little_names_no_class_and_is_counted() -> None:
+    """Until each class has learned two messages; what is learned is the same."""
+    labels = ["ham", "spam", None, "ham", "spam", None, None]
+    it = rig([message(i, "lunch", label) for i, label in enumerate(labels)])
+    metrics = Metrics()
+    summary = it.run(output=Output(abstain=Abstain(learned_min=2)), metrics=metrics)
+    scores = it.published()
+    assert [score.get("abstained") for score in scores] == ["too_few_learned"] * 5 + [None] * 2
+    assert [score["prediction"] is None for score in scores] == [True] * 5 + [False] * 2
+    assert scores[-1]["learned_by_class"] == {"ham": 2, "spam": 2}
+    counted = metrics.registry.get_sample_value("streamnb_abstained_total", {"reason": "too_few_learned"})
+    assert counted == 5
+    assert summary.digest == plain_loop(it.log).digest()
+
+
 def test_the_state_in_a_score_is_enough_to_compute_it_again() -> None:
     """Learning the records before those offsets gives the posterior again, to the bit."""
     it = rig(stream(60), partitions=2)
@@ -647,7 +664,9 @@ def test_a_stop_waits_for_the_snapshot_in_flight_and_takes_a_last_one(refused: l
     store = HeldStore(refused=refused)
     it = Rig(filled([message(i, "lunch", "ham") for i in range(15)]), lambda: store)
     engine = it.engine(settled=False, settings=ONE_BY_ONE, snapshots=SnapshotSettings(interval_records=8))
-    engine.sink = HookedSink(it.scores, lambda: engine.stop() if sum(it.scores.end) == 12 else None)
+    engine.sink = engine.processing.sink = HookedSink(
+        it.scores, lambda: engine.stop() if sum(it.scores.end) == 12 else None
+    )
     threading.Timer(0.05, store.let.release, [2]).start()
     summary = engine.run()
     engine.close()
@@ -715,7 +734,7 @@ def test_stop_finishes_the_batch_in_hand_and_keeps_it() -> None:
     """What was published is in the snapshot, and what was not begun is left for the next start."""
     it = rig([message(i, "lunch", "ham") for i in range(20)])
     engine = it.engine()
-    engine.sink = HookedSink(it.scores, engine.stop)
+    engine.sink = engine.processing.sink = HookedSink(it.scores, engine.stop)
     summary = engine.run()
     newest = it.store().newest()
     assert newest is not None
@@ -786,7 +805,7 @@ def test_records_deleted_before_they_were_learned_stop_the_engine() -> None:
     for value in stream(10):
         it.log.append(value)
     it.log.delete_before(0, 12)
-    with pytest.raises(PositionError, match=r"offsets 10 to 11 are lost"):
+    with pytest.raises(PositionError, match=r"offsets 10 to 11 .* are missing"):
         it.run()
     newest = it.store().newest()
     assert newest is not None

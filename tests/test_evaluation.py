@@ -31,12 +31,14 @@ def _scores(
         margins[i, : len(row)] = row
     zeros = np.zeros(n, np.int64)
     n_classes = np.array([len(row) for row in posterior], np.int64)
-    return Scores(tuple(classes), n_classes, filled, filled, margins, None, zeros, zeros, zeros, zeros)
+    return Scores(
+        tuple(classes), n_classes, filled, filled, margins, None, zeros, zeros, zeros, filled, zeros
+    )
 
 
 def _judged(scores: Scores, labels: Sequence[Label | None]) -> Evaluation:
     judgement = Prequential()
-    judgement.add(scores, labels, predictions(scores))
+    judgement.add(scores, labels)
     return judgement.figures(scores.classes)
 
 
@@ -66,9 +68,13 @@ def test_nothing_judged_is_not_a_number() -> None:
 def test_the_first_of_a_class_counts_in_new_class_alone() -> None:
     """Also of a declared class, which had a share of the posterior, and across batches."""
     judgement = Prequential()
-    for _ in range(2):
-        scores = _scores(["ham", "never", "spam"], [[0.2, 0.4, 0.4], [0.9, 0.05, 0.05]])
-        judgement.add(scores, ["never", "ham"], predictions(scores))
+    for known in (NAN, 0.0):
+        scores = _scores(
+            ["ham", "never", "spam"],
+            [[0.2, 0.4, 0.4], [0.9, 0.05, 0.05]],
+            [[known, known, 0.0], [known, 0.0, 0.0]],
+        )
+        judgement.add(scores, ["never", "ham"])
     found = judgement.figures(scores.classes)
     assert (found.n, found.new_class, found.accuracy) == (4, 2, 1.0)
     assert found.log_loss == pytest.approx(-(math.log(0.4) + math.log(0.9)) / 2)
@@ -77,7 +83,8 @@ def test_the_first_of_a_class_counts_in_new_class_alone() -> None:
 @pytest.mark.parametrize("p", [0.0, 1e-300, 1e-16, 1e-15])
 def test_the_log_loss_has_a_floor(p: float) -> None:
     """One certain mistake costs 34.5, not infinity."""
-    found = _judged(_scores(["a", "b"], [[1.0], [1.0, 0.0], [1 - p, p]]), ["a", "b", "b"])
+    scores = _scores(["a", "b"], [[], [1.0], [1 - p, p]], [[], [0.0], [0.0, 0.0]])
+    found = _judged(scores, ["a", "b", "b"])
     assert found.log_loss == pytest.approx(-math.log(1e-15))
 
 
@@ -104,13 +111,8 @@ MARGINS = st.lists(
 @given(MARGINS)
 def test_the_area_is_the_share_of_pairs_out_of_order(ranked: list[tuple[str, float]]) -> None:
     """Of each ham with each spam: 1 if ham ranks above, a half if they are equal."""
-    first = [[0.5], [0.5, 0.5]]
-    scores = _scores(
-        ["ham", "spam"],
-        first + [[0.5, 0.5]] * len(ranked),
-        [[0.0], [0.0, 0.0], *([0.0, m] for _, m in ranked)],
-    )
-    found = _judged(scores, ["ham", "spam", *(label for label, _ in ranked)]).roca_loss_pct
+    scores = _scores(["ham", "spam"], [[0.5, 0.5]] * len(ranked), [[0.0, m] for _, m in ranked])
+    found = _judged(scores, [label for label, _ in ranked]).roca_loss_pct
     ham = [m for label, m in ranked if label == "ham"]
     spam = [m for label, m in ranked if label == "spam"]
     if not ham or not spam:
@@ -154,7 +156,7 @@ def test_ties_go_to_the_smallest_label(classes: list[Label], posterior: list[flo
 
 def test_predictions_know_only_the_rows_own_classes() -> None:
     """A class that came later in the batch is not a candidate; before any there is none."""
-    assert predictions(_scores(["z", "a"], [[], [0.0], [0.5, 0.5]])) == [None, "z", "a"]
+    assert predictions(_scores(["z", "a"], [[], [1.0], [0.5, 0.5]])) == [None, "z", "a"]
 
 
 # ---- the loop

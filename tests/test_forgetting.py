@@ -1,7 +1,5 @@
 """Forgetting by half-life: what a message weighs by its time, and that all that holds of sums still holds."""
 
-# ruff: noqa: N802 - a trap is named by its number
-
 from __future__ import annotations
 
 import copy
@@ -20,10 +18,11 @@ from streamnb import _kernel, assembly, config, forgetting
 from streamnb.blocks import Categories, Flags, Numbers
 from streamnb.columns import Batch, Label
 from streamnb.dead_letters import DeadLetterLimits, DeadLetters
-from streamnb.engine import Engine, EngineSettings
+from streamnb.engine import Engine
 from streamnb.errors import SettingsError, SnapshotError
 from streamnb.event_models import Bernoulli, Binned, Categorical, Gaussian, Multinomial, Multivariate
 from streamnb.forgetting import FORGOTTEN, Decay, Forgetting
+from streamnb.loop import EngineSettings
 from streamnb.message import Decoder, MessageFields
 from streamnb.metrics import Metrics
 from streamnb.naive_bayes import NaiveBayes
@@ -34,7 +33,8 @@ from streamnb.tokens import Category, CharacterGrams, Edges, Number, WordPairs, 
 from streamnb.transports.memory import MemoryClock, MemoryLog, MemorySink, MemorySource
 from streamnb.view import TEXT_ONLY, View
 from tests.test_engine import MemoryStore
-from tests.test_kernel import _held, _said
+from tests.twins import held as _held
+from tests.twins import said as _said
 
 DAY = 86400.0
 NOON_2026 = 1_767_268_800.0

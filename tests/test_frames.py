@@ -1,7 +1,5 @@
 """Batches: pandas, polars, pyarrow and plain sequences give what one message after another gives."""
 
-# ruff: noqa: N802 - a trap is named by its number
-
 import math
 from collections.abc import Callable
 from typing import Any

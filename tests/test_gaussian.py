@@ -1,7 +1,5 @@
 """The Gaussian event model, by the peers' traps: distance, constants, single observations, units, gaps."""
 
-# ruff: noqa: N802 - a trap is named by its number
-
 import math
 from random import Random
 

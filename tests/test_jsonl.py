@@ -7,6 +7,7 @@ import errno
 import gzip
 import json
 import os
+import random
 import time
 from pathlib import Path
 
@@ -258,3 +259,24 @@ def test_a_dead_letter_keeps_every_byte(tmp_path: Path) -> None:
     }
     assert second == {"headers": {}, "key": None, "value": None}
     assert third == {"headers": {}, "key": "", "value": ""}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
+def test_a_file_says_how_far_it_was_read(tmp_path: Path, suffix: str) -> None:
+    """By its bytes on the disk; a pipe cannot know."""
+    path = tmp_path / f"lines.{suffix}"
+    draw = random.Random(1)
+    lines = b"".join(b'"%x"\n' % draw.getrandbits(4096) for _ in range(2000))
+    path.write_bytes(gzip.compress(lines) if suffix.endswith("gz") else lines)
+    source = JsonlSource(str(path), 1 << 20)
+    source.open({}, "earliest")
+    shares: list[float] = []
+    while not source.finished():
+        source.poll(200, 10)
+        share = source.share_read
+        assert share is not None
+        shares.append(share)
+    source.close()
+    assert shares == sorted(shares)
+    assert 0.0 < shares[0] < 1.0
+    assert shares[-1] == 1.0

@@ -10,7 +10,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb import _kernel
-from streamnb.columns import Batch, Flag, Label, Scores
+from streamnb.columns import Batch, Flag, Label
 from streamnb.counts import CountStore
 from streamnb.event_models import Bernoulli, Gaussian, Multinomial
 from streamnb.field_totals import FieldTotals
@@ -44,6 +43,8 @@ from streamnb.view import TEXT_ONLY, View
 from streamnb.whole import Whole
 from tests.fuzz_kernel import fuzz
 from tests.streams import lines_of
+from tests.twins import held as _held
+from tests.twins import said as _said
 
 Make = Callable[[bool], NaiveBayes]
 Row = tuple[dict[str, object], Label | None, float]
@@ -227,33 +228,6 @@ def _row(text: str, label: Label | None) -> Row:
     return {"text": text, "subject": "re: free", "sender": text[:2], "size": len(text)}, label, 1.0
 
 
-def _said(scores: Scores) -> dict[str, object]:
-    """All that a batch was told, bits for bits, NaN being NaN."""
-    said: dict[str, object] = {}
-    for field in fields(scores):
-        value = getattr(scores, field.name)
-        if isinstance(value, np.ndarray):
-            value = (value.dtype, value.shape, np.where(np.isnan(value), np.nan, value).tobytes())
-        said[field.name] = value
-    return said
-
-
-def _held(model: NaiveBayes) -> tuple[object, ...]:
-    """All that a model knows, rows by view and token: the twins keep them in orders of their own."""
-    frozen = model.freeze()
-    rest = {
-        name: (array.dtype, array.shape, array.tobytes())
-        for name, array in frozen.sections.items()
-        if not name.startswith(("token", "index")) and name != "counts"
-    }
-    rows = {view: sorted(model.counts[view].rows.items()) for view in model.counts}
-    sizes: dict[str, object] = {view: len(model.counts[view].rows) for view in model.counts}
-    for view, tally in model.tallies.items():
-        if not isinstance(tally, FieldTotals):
-            sizes[f"coins of {view}"] = (tally.messages, tally.histograms)
-    return frozen.values, rest, rows, sizes, model.digest(), frozen.digest()
-
-
 # ---- twin is twin
 
 
@@ -403,6 +377,29 @@ def test_every_option_reads_alike(texts: list[str], tokenizer: Tokenizer) -> Non
     views = [View("w", Words()), View("p", WordPairs(prefix=True))]
     models = [
         NaiveBayes(views, head="product", tokenizer=tokenizer, compiled=compiled)
+        for compiled in (False, True)
+    ]
+    plain, twin = (model.step(Batch({"text": texts}, ["a"] * len(texts))) for model in models)
+    assert _said(twin) == _said(plain)
+    assert models[1].digest() == models[0].digest()
+
+
+@pytest.mark.parametrize("rule", ["unicode", "words"])
+def test_every_character_of_ascii_is_what_the_alphabet_says_at_any_place(
+    rule: Literal["unicode", "words"],
+) -> None:
+    """The twin looks at 8 in a word and 64 in a bitmap: each character before, on and after their edges."""
+    texts = [
+        "".join(chr((i * 67 + shift) % 128) for i in range(size))
+        for shift in range(128)
+        for size in (7, 8, 65)
+    ]
+    texts += [
+        "x" * n + chr(i) + "Y" * (64 - n % 3) for n in (0, 1, 6, 7, 8, 62, 63, 64, 127) for i in range(128)
+    ]
+    tokenizer = Tokenizer(rule=rule, token_length_max=60)
+    models = [
+        NaiveBayes(TEXT_ONLY, head="product", tokenizer=tokenizer, compiled=compiled)
         for compiled in (False, True)
     ]
     plain, twin = (model.step(Batch({"text": texts}, ["a"] * len(texts))) for model in models)

@@ -101,9 +101,9 @@ def test_a_position_that_the_log_does_not_hold_is_refused() -> None:
     assert source.open({}, "earliest") == {P0: 2}
     assert source.open({P0: 5}, "earliest") == {P0: 5}
     for position, what in (
-        ({P0: 1}, r"memory-0 begins at offset 2: offsets 1 to 1 are lost"),
-        ({P0: 6}, r"memory-0 ends at offset 5, before the position 6"),
-        ({P1: 0}, r"no partition memory-1"),
+        ({P0: 1}, r"memory-0 begins at offset 2: offsets 1 to 1 \(1 records at most\) are missing"),
+        ({P0: 6}, r"memory-0 ends at offset 5: offsets 5 to 5, already learned, are missing"),
+        ({P1: 0}, r"memory-1 is gone, and the snapshot was at its offset 0"),
     ):
         with pytest.raises(PositionError, match=what):
             source.open(position, "earliest")

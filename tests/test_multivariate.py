@@ -1,7 +1,5 @@
 """The multivariate normal: its formula, its steadying, gaps, its line, its parts, by the peers' traps."""
 
-# ruff: noqa: N802 - a trap is named by its number
-
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

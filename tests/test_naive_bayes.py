@@ -112,6 +112,7 @@ def _row(scores: Scores, i: int) -> tuple[object, ...]:
         scores.log_odds[i, :n].tobytes(),
         scores.u[i, :n].tobytes(),
         None if raw is None else raw[i, :n].tobytes(),
+        scores.learned_by_class[i, :n].tobytes(),
         (
             int(scores.known_tokens[i]),
             int(scores.unknown_tokens[i]),
@@ -266,7 +267,7 @@ def test_the_whole_digest_knows_the_order(compiled: bool | None) -> None:
 
 @pytest.mark.parametrize(("head", "text"), [("calibrated", ""), ("product", ""), ("product", "free")])
 @pytest.mark.parametrize("labels", [["ham", "spam"], ["spam", "ham"], [2, 10], [10, 2], [True, False]])
-def test_T18_ties_do_not_know_who_came_first(  # noqa: N802 - named by its number
+def test_T18_ties_do_not_know_who_came_first(
     compiled: bool | None, head: str, text: str, labels: list[Label]
 ) -> None:
     """Of equal classes the smallest, for one message and for many."""
@@ -594,7 +595,7 @@ def test_a_class_never_labelled_is_not_explained(compiled: bool | None) -> None:
 
 
 @pytest.mark.parametrize("head", ["calibrated", "product"])
-def test_T17_log_odds_stay_finite_past_certainty(compiled: bool | None, head: str) -> None:  # noqa: N802 - named by its number
+def test_T17_log_odds_stay_finite_past_certainty(compiled: bool | None, head: str) -> None:
     """100,000 copies of a token: p rounds to 1, the log odds go on, and rank."""
     tokenizer = Tokenizer(message_tokens_max=10**6)
     views = [COUNTED] if head == "product" else [WORDS]

@@ -16,7 +16,8 @@ import pytest
 
 from streamnb.blocks import Numbers
 from streamnb.dead_letters import DeadLetterLimits, DeadLetters
-from streamnb.engine import Engine, EngineSettings
+from streamnb.engine import Engine
+from streamnb.loop import EngineSettings
 from streamnb.message import Decoder, MessageFields
 from streamnb.metrics import Metrics
 from streamnb.moments import NumberBlock

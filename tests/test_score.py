@@ -246,6 +246,10 @@ def row_by_row(
             "known_tokens": int(scores.known_tokens[i]),
             "unknown_tokens": int(scores.unknown_tokens[i]),
             "learned": int(scores.learned[i]),
+            "learned_by_class": {
+                label: int(n) if n.is_integer() and n < 2**53 else n
+                for label, n in zip(classes, scores.learned_by_class[i].tolist(), strict=False)
+            },
             "model": "100 %d",
             "source": {"topic": SOURCE.topic, "partition": SOURCE.number, "offset": offsets[i]},
         }
@@ -263,6 +267,7 @@ def row_by_row(
 
 PROBABILITIES = st.sampled_from([0.0, 0.5, 1.0, 5e-324, 1e-5, 1e16, 0.1 + 0.2, 2 / 3])
 NUMBERS = st.one_of(PROBABILITIES, st.floats())
+COUNTS = st.sampled_from([0.0, 1.0, 5573.0, 0.1 + 0.2, 2.0**53 - 1, 1e21])
 CLASSES = ["spam", "ham", "", "%", "%d%%b", 'ü\n"\0', "{}", "a" * 30]
 
 
@@ -292,6 +297,7 @@ def any_scores(draw: st.DrawFn) -> Scores:
         known_tokens=column(0, 2**40),
         unknown_tokens=column(0, 3),
         learned=column(0, 2**62),
+        learned_by_class=table(COUNTS),
         flags=column(0, 3),
         explanations=draw(st.one_of(st.none(), why)),
     )

@@ -1,7 +1,5 @@
 """Smoothing and priors: every distribution sums to 1, and no setting that cannot is accepted."""
 
-# ruff: noqa: N802 - a trap is named by its number
-
 import math
 from collections.abc import Callable
 

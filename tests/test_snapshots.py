@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from streamnb import snapshots
+from streamnb import files, snapshots
 from streamnb.errors import SnapshotError, StorageError
+from streamnb.retention import Held, expendable
 from streamnb.snapshot import Snapshot
 from streamnb.snapshots import SnapshotDirectory, SnapshotSettings
 
@@ -116,7 +120,7 @@ def test_none_whole_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match=r"None of the 3 snapshots in .* can be used") as caught:
         store.newest()
     assert str(tmp_path) in caught.value.what
-    assert "move the files away" in caught.value.hint
+    assert "--rebuild" in caught.value.hint
     store.close()
 
 
@@ -238,3 +242,117 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     """A directory that keeps nothing would be no directory."""
     with pytest.raises(ValueError, match="must be"):
         SnapshotSettings(**wrong)  # type: ignore[arg-type]
+
+
+# ---- which ones stay
+
+HOUR = 3_600_000
+
+
+@given(
+    times=st.lists(st.integers(0, 40 * HOUR), min_size=1, max_size=60).map(sorted),
+    pinned=st.sets(st.integers(0, 59)),
+    keep=st.integers(1, 5),
+    hours=st.integers(0, 30),
+)
+def test_the_newest_the_hourly_and_the_pinned_stay(
+    times: list[int], pinned: set[int], keep: int, hours: int
+) -> None:
+    """And no others; what stays today was not let go yesterday, in whatever order they came to be pruned."""
+    held = [Held(n, at, n in pinned) for n, at in enumerate(times)]
+    stay = {one.sequence for one in held} - set(expendable(held, keep, hours))
+
+    assert set(range(len(times))[-keep:]) <= stay
+    assert pinned & set(range(len(times))) <= stay
+    others = stay - pinned - set(range(len(times))[-keep:])
+    of_hours = [times[n] // HOUR for n in others]
+    assert len(set(of_hours)) == len(of_hours) <= hours
+    assert all(times[-1] // HOUR - hour < hours for hour in of_hours)
+    one_by_one: list[Held] = []
+    for one in held:
+        one_by_one.append(one)
+        gone = set(expendable(one_by_one, keep, hours))
+        one_by_one = [left for left in one_by_one if left.sequence not in gone]
+    assert {one.sequence for one in one_by_one} == stay
+
+
+def aged(directory: Path, sequence: int, hours: float) -> None:
+    """Let a snapshot look as old."""
+    path = directory / f"snapshot-{sequence:010d}.snb"
+    then = path.stat().st_mtime - 3600 * hours
+    os.utime(path, (then, then))
+
+
+def test_an_hourly_and_a_pinned_snapshot_outlive_the_newest_three(tmp_path: Path) -> None:
+    """Until its day is over, and until it is unpinned."""
+    store = SnapshotDirectory(tmp_path, 3, keep_hours=24)
+    for i in range(1, 4):
+        store.write(example(i))
+    snapshots.pin(tmp_path, 2)
+    snapshots.pin(tmp_path, 2)
+    aged(tmp_path, 1, 5)
+    aged(tmp_path, 2, 4.9)
+    for i in range(4, 9):
+        store.write(example(i))
+    kept = [int(name[9:19]) for name in names(tmp_path) if name.endswith(".snb")]
+    assert {1, 2, 6, 7, 8} <= set(kept)
+    assert len(kept) <= 6, "one more where the hour turns just now"
+    snapshots.unpin(tmp_path, 2)
+    aged(tmp_path, 1, 25)
+    store.write(example(9))
+    kept = [int(name[9:19]) for name in names(tmp_path) if name.endswith(".snb")]
+    assert 1 not in kept
+    with pytest.raises(StorageError, match="No such file"):
+        snapshots.pin(tmp_path, 1)
+    with pytest.raises(StorageError, match="No such file"):
+        snapshots.unpin(tmp_path, 7)
+    store.close()
+
+
+def test_what_cannot_be_removed_does_not_undo_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The new snapshot is in force, whether or not an old one goes."""
+    store = filled(tmp_path, 3)
+
+    def refuse(path: Path) -> None:
+        raise StorageError(f"Cannot remove {path}: Input/output error.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "remove", refuse)
+        assert store.write(example(4)) == 4
+    assert "an old snapshot stays. Cannot remove" in caplog.text
+    assert learned(store) == 4
+    assert store.write(example(5)) == 5
+    assert len(names(tmp_path)) == 3
+    store.close()
+
+
+def test_rolling_back_puts_a_kept_snapshot_in_force_and_the_newer_ones_aside(tmp_path: Path) -> None:
+    """Under a number of its own, which says so in its lineage; nothing is deleted."""
+    store = filled(tmp_path, 5, keep=4)
+    assert store.roll_back(3) == 6
+    newest = store.newest()
+    assert newest is not None
+    assert (newest.sequence, newest.values["learned"]) == (6, 3)
+    assert newest.lineage == [{"event": "rolled back", "to": 3, "from": 5}]
+    assert names(tmp_path / "set-aside") == ["snapshot-0000000004.snb", "snapshot-0000000005.snb"]
+    assert store.write(example(7)) == 7
+    with pytest.raises(StorageError, match="No such file"):
+        store.roll_back(5)
+    assert learned(store) == 7
+    store.close()
+
+
+def test_a_number_that_was_set_aside_is_not_used_again(tmp_path: Path) -> None:
+    """Even when the directory is empty: two snapshots of one number would be mistaken for each other."""
+    store = filled(tmp_path, 3)
+    with pytest.raises(SnapshotError, match=r"Snapshot 3 in .* is whole"):
+        store.set_aside_all()
+    for name in names(tmp_path):
+        replace(tmp_path / name, b"")
+    assert len(store.set_aside_all()) == 3
+    assert store.set_aside_all() == []
+    assert store.newest() is None
+    assert store.write(example(9)) == 4
+    store.close()

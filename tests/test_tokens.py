@@ -1,7 +1,5 @@
 """Tokens: the two rules, what they do with the world's writing, their limits, and every reader."""
 
-# ruff: noqa: N802 - a trap is named by its number
-
 import re
 import sys
 import unicodedata

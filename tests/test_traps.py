@@ -1,7 +1,5 @@
 """The peers' traps, by number: what other libraries did, and what this one does instead."""
 
-# ruff: noqa: N802 - a trap is named by its number
-
 import math
 from fractions import Fraction
 from pathlib import Path

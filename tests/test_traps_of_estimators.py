@@ -1,7 +1,5 @@
 """The peers' traps on the estimators of every event model; `test_traps.py` has those of whole models."""
 
-# ruff: noqa: N802 - a trap is named by its number
-
 import copy
 import math
 import pickle

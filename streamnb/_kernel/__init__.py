@@ -17,12 +17,22 @@ if TYPE_CHECKING:
     from streamnb._kernel.blocks import Block
     from streamnb._kernel.counts import CountStore
     from streamnb._kernel.occurrences import Occurrences
+    from streamnb._kernel.per_name import FieldTotal, Moments
     from streamnb._kernel.step import Driver
 
     compiled: bool
     reason: str
 
-__all__ = ["CountStore", "Driver", "Occurrences", "compiled", "memory", "reason"]
+__all__ = [
+    "CountStore",
+    "Driver",
+    "FieldTotal",
+    "Moments",
+    "Occurrences",
+    "compiled",
+    "memory",
+    "reason",
+]
 
 compiled, reason = False, "STREAMNB_PURE is set"
 if os.environ.get("STREAMNB_PURE", "") in {"", "0"}:
@@ -30,6 +40,7 @@ if os.environ.get("STREAMNB_PURE", "") in {"", "0"}:
         from streamnb._kernel.blocks import Block
         from streamnb._kernel.counts import CountStore
         from streamnb._kernel.occurrences import Occurrences
+        from streamnb._kernel.per_name import FieldTotal, Moments
         from streamnb._kernel.step import Driver
     except ImportError as error:
         reason = f"the kernel was not built ({error}); install a C compiler and streamnb again"

@@ -1,15 +1,13 @@
 # Evidence, in C: the twins of `Multinomial.token_odds`, `against_rest`, `Multinomial.log_likelihood` and
-# `Gaussian.log_density`. The order of every sum is the plain one, so that the bits are the same.
+# `Bernoulli.parts`. The order of every sum is the plain one, so that the bits are the same.
 
-from libc.math cimport INFINITY, fabs, isnan, log, pow
+from libc.math cimport INFINITY, fabs, log, pow
 from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
 
 from streamnb._kernel.coins cimport all_absent
-from streamnb._kernel.features cimport Feature, Features, View
+from streamnb._kernel.features cimport LOGS_BITS, RATIOS_BITS, Feature, Features, Log, Ratio, View
 from streamnb._kernel.table cimport Table
-
-cdef enum:
-    LOGS = 4096  # logarithms kept ready, of the first multiples of a view's unit
 
 cdef enum:
     SMOOTH_NONE, SMOOTH_LAPLACE, SMOOTH_DIRICHLET
@@ -20,31 +18,36 @@ cdef struct Constants:  # of the plain modules
     double rare_tokens
     double square_law_scale
     double rare_square_law_scale
-    double variance_min
-
-
-cdef struct Moments:  # of one number, per class
-    double* n
-    double* mean
-    double* squares
 
 
 cdef inline double log_count(const View* view, double count) noexcept nogil:
-    """``log(count + alpha)``, from a table where the count is a small multiple of the view's unit.
+    """``log(count + alpha)``, kept by the count: most are few, as most tokens are rare; not where they fade."""
+    cdef uint64_t bits
+    cdef Log* kept
+    if view.fades:
+        return log(count + view.pseudo)
+    memcpy(&bits, &count, sizeof(double))
+    kept = view.logs + (bits * <uint64_t>0x9E3779B97F4A7C15 >> (64 - LOGS_BITS))
+    if kept.count != count:
+        kept.count, kept.log = count, log(count + view.pseudo)
+    return kept.log
 
-    The unit is what a token counts that stands in a message once, so that most counts are multiples. Where
-    counts fade, `units` is no number and nothing is looked up.
-    """
-    cdef double units = count * view.units
-    cdef int64_t i
-    if not 0 <= units < LOGS:
-        return log(count + view.pseudo)
-    i = <int64_t>units
-    if <double>i * view.unit != count:
-        return log(count + view.pseudo)
-    if view.logs[i] == 0.0:
-        view.logs[i] = log(count + view.pseudo)
-    return view.logs[i]
+
+cdef inline double log_ratio(const View* view, double n, double rest) noexcept nogil:
+    """``log((n + alpha) / (rest + alpha))``, kept by both counts; not where they fade."""
+    cdef uint64_t n_bits, rest_bits
+    cdef Ratio* kept
+    if view.fades:
+        return log((n + view.pseudo) / (rest + view.pseudo))
+    memcpy(&n_bits, &n, sizeof(double))
+    memcpy(&rest_bits, &rest, sizeof(double))
+    n_bits *= <uint64_t>0x9E3779B97F4A7C15
+    rest_bits *= <uint64_t>0xD1B54A32D192ED03
+    kept = view.ratios + ((n_bits + rest_bits) >> (64 - RATIOS_BITS))
+    if kept.n != n or kept.rest != rest:
+        kept.n, kept.rest = n, rest
+        kept.log = log((n + view.pseudo) / (rest + view.pseudo))
+    return kept.log
 
 
 cdef inline void against_rest(
@@ -73,8 +76,9 @@ cdef inline void against_rest(
     for j in range(S):
         n += totals[active[j]]
     for j in range(S):
-        base[j] = log(totals[active[j]] + pseudo_total) - log(n - totals[active[j]] + pseudo_total)
-    if S == 2 and C == 2 and not view.fades and base[0] == -base[1] and against_the_other(table, features, view, v, k, base[0], x):
+        base[j] = log((totals[active[j]] + pseudo_total) / (n - totals[active[j]] + pseudo_total))
+    if S == 2:
+        against_the_other(table, features, view, v, active, k, base[0], x)
         return
     for j in range(4 * S):
         x[j] = 0.0
@@ -89,7 +93,7 @@ cdef inline void against_rest(
             n_t += row[c]
         mean = 0.0
         for j in range(S):
-            value = log_count(view, row[active[j]]) - log_count(view, n_t - row[active[j]]) - base[j]
+            value = log_ratio(view, row[active[j]], n_t - row[active[j]]) - base[j]
             d[j] = value
             mean += value
         mean /= <double>S
@@ -110,19 +114,18 @@ cdef inline void against_rest(
         rare_q[j] = k.rare_square_law_scale * rare_q[j] / z
 
 
-cdef inline bint against_the_other(
+cdef inline void against_the_other(
     const Table* table,
     const Features* features,
     const View* view,
     uint64_t v,
+    const int64_t* active,
     const Constants* k,
     double base,
     double* out,
 ) noexcept nogil:
-    """`against_rest` of two classes: one's odds are the other's, negated, while counts are multiples of 1/256.
-
-    Where they are not, rounding may tell the two apart: then it is False, and `against_rest` goes on.
-    """
+    """`against_rest` of two classes: one's odds are the other's, negated."""
+    cdef uint64_t C = table.n_classes, c
     cdef double x = 0.0, q = 0.0, rare_x = 0.0, rare_q = 0.0, weight = 0.0, n_t, rare, value, g, z
     cdef const double* row
     cdef const Feature* feature
@@ -131,11 +134,11 @@ cdef inline bint against_the_other(
         feature = features.items + i
         if feature.row < 0:
             continue
-        row = table.counts + 2 * <uint64_t>feature.row
-        n_t = row[0] + row[1]
-        if n_t - row[0] != row[1] or n_t - row[1] != row[0]:
-            return False
-        value = log_count(view, row[0]) - log_count(view, row[1]) - base
+        row = table.counts + C * <uint64_t>feature.row
+        n_t = 0.0
+        for c in range(C):
+            n_t += row[c]
+        value = log_ratio(view, row[active[0]], row[active[1]]) - base
         rare = feature.f * n_t / (n_t + k.rare_tokens)
         weight += feature.f
         g = value * fabs(value)
@@ -149,7 +152,6 @@ cdef inline bint against_the_other(
     out[4] = rare_x / z
     out[6] = k.rare_square_law_scale * rare_q / z
     out[1], out[3], out[5], out[7] = 0.0 - out[0], 0.0 - out[2], 0.0 - out[4], 0.0 - out[6]
-    return True
 
 
 cdef inline void log_likelihood(
@@ -255,50 +257,3 @@ cdef inline void log_coins(
             z[j] += -INFINITY
         elif not 0.0 < others:
             z[j] += others
-
-
-cdef inline void log_density(
-    const Moments* moments,
-    uint64_t n_classes,
-    double pseudo_observations,
-    double x,
-    const int64_t* active,
-    uint64_t S,
-    const Constants* k,
-    double* z,
-) noexcept nogil:
-    """The Gaussian's log density per active class, into ``z[S]``; 0 of a missing number."""
-    cdef double n = 0.0, mean = 0.0, squares = 0.0, step, together, pooled, pooled_mean = 0.0, m, variance
-    cdef uint64_t c, j
-    for c in range(n_classes):
-        if moments.n[c] == 0:
-            continue
-        step = moments.mean[c] - mean
-        together = n + moments.n[c]
-        squares += moments.squares[c] + step * step * (n * moments.n[c] / together)
-        mean += step * (moments.n[c] / together)
-        n = together
-    pooled = squares / n if n != 0 else 0.0
-    for j in range(S):
-        z[j] = 0.0
-    if isnan(x) or n == 0 or pooled < k.variance_min:
-        return
-    for j in range(S):
-        pooled_mean += moments.mean[active[j]] * (moments.n[active[j]] / n)
-    for j in range(S):
-        c = active[j]
-        m = moments.mean[c] if moments.n[c] != 0 else pooled_mean
-        variance = (moments.squares[c] + pseudo_observations * pooled) / (moments.n[c] + pseudo_observations)
-        variance = variance if variance > k.variance_min else k.variance_min
-        z[j] = -0.5 * log(variance) - (x - m) * (x - m) / (2.0 * variance)
-
-
-cdef inline void add_number(Moments* moments, double x, uint64_t c, double weight) noexcept nogil:
-    """The twin of `Moments.add`."""
-    cdef double n = moments.n[c] + weight
-    cdef double step = x - moments.mean[c]
-    cdef double more
-    moments.mean[c] = x if moments.n[c] == 0 else moments.mean[c] + step * weight / n
-    moments.n[c] = n
-    more = weight * step * (x - moments.mean[c])
-    moments.squares[c] += more if more > 0.0 else 0.0

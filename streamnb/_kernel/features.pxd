@@ -6,14 +6,20 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy  # where there is no slack
 
 from streamnb._kernel.coins cimport Coins
+from streamnb._kernel.gaussian cimport Normals
 from streamnb._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
 from streamnb._kernel.tokens cimport SLACK, Scratch, Text, Token, Tokens, grow, read_tokens, room
 
 cdef enum:
-    WORDS, PAIRS, CHARACTERS, EDGES, GIVEN, NUMBER  # GIVEN: tokens that arrive with their counts
+    # GIVEN: tokens that arrive with their counts; then blocks of named values, which arrive so too
+    WORDS, PAIRS, CHARACTERS, EDGES, GIVEN, NUMBER, BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS
 
 cdef enum:
     BY_COUNTS, BY_BOOLEAN, BY_LOG
+
+cdef enum:
+    LOGS_BITS = 10  # logarithms that a view keeps: 16 KiB, near enough to the processor
+    RATIOS_BITS = 9  # and as much
 
 cdef enum:
     STAMP = 4294967296  # a stamp leaves room for so many features
@@ -23,6 +29,17 @@ cdef struct Part:  # of a view of text
     uint64_t group  # which text
     uint8_t* prefix  # what its tokens begin with
     uint64_t prefix_size
+
+
+cdef struct Log:
+    double count
+    double log
+
+
+cdef struct Ratio:
+    double n
+    double rest
+    double log
 
 
 cdef struct View:
@@ -36,14 +53,14 @@ cdef struct View:
     int weight
     bint skips_unknown
     int smoothing
-    double pseudo  # alpha, mu, or a Gaussian's pseudo-observations
-    double unit  # what a token counts that stands in a message once
-    double units  # a little more than 1 / unit
-    double* logs  # log(count + alpha), 0 where it was not asked for yet; see evidence.pxd
+    double pseudo  # alpha or mu
+    Normals normals  # of numbers
+    Log* logs  # those of log(count + alpha) that were asked for last; see evidence.pxd
+    Ratio* ratios  # and of log((n + alpha) / (rest + alpha))
     bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
     double without  # so many without
     double half  # of the unknown word, in a Dirichlet's background
-    double[3] as_set  # `pseudo`, `without` and `half` of a message that weighs 1; see `Driver._grow_older`
+    double[4] as_set  # these and the normals' pseudo-observations, by weights of 1; see `Driver._grow_older`
     bint fades  # the model forgets: counts are no multiples of anything
     Coins* coins  # of each class, while a batch runs
 
@@ -74,20 +91,23 @@ cdef struct Given:  # tokens that arrived with their counts, end to end
     uint64_t bytes_capacity
     uint64_t* ends
     uint64_t ends_capacity
-    double* counts
+    double* counts  # or the number, of a block of numbers
     uint64_t counts_capacity
+    void** of  # of a block's values: what is known of the name, NULL if nothing; see named.pyx
+    uint64_t of_capacity
     uint64_t n
 
 
 cdef inline int give(Given* given, const void* token, uint64_t size, double count) noexcept nogil:
-    """One token more; -1 if there is no memory."""
+    """One token more, which is written later if it is NULL; -1 if there is no memory."""
     if (
         grow(<void**>&given.bytes, &given.bytes_capacity, given.size + size + SLACK, 1) != 0
         or grow(<void**>&given.ends, &given.ends_capacity, given.n + 1, sizeof(uint64_t)) != 0
         or grow(<void**>&given.counts, &given.counts_capacity, given.n + 1, sizeof(double)) != 0
     ):
         return -1
-    memcpy(given.bytes + given.size, token, size)
+    if token != NULL:
+        memcpy(given.bytes + given.size, token, size)
     given.size += size
     given.ends[given.n] = given.size
     given.counts[given.n] = count

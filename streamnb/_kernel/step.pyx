@@ -13,8 +13,9 @@ import numpy as np
 cimport cython
 
 from streamnb import head as plain_head
+from streamnb.blocks import Categories, Flags, Numbers
 from streamnb.columns import WEIGHT_MAX, Batch, Scores, checked_labels
-from streamnb.event_models import Bernoulli
+from streamnb.event_models import Bernoulli, Categorical
 from streamnb.event_models import gaussian as plain_gaussian
 from streamnb.event_models import multinomial as plain_multinomial
 from streamnb.forgetting import FORGOTTEN as _FORGOTTEN
@@ -33,15 +34,19 @@ from libc.string cimport memcpy, memset
 from streamnb._kernel cimport coins, evidence, head
 from streamnb._kernel.counts cimport CountStore
 from streamnb._kernel.drops cimport Drops, drop, load_drops
-from streamnb._kernel.evidence cimport LOGS, SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants, Moments
+from streamnb._kernel.evidence cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants
 from streamnb._kernel.features cimport (
-    BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, NUMBER, PAIRS, STAMP, WORDS,
-    Feature, Features, Given, Part, View, give, read_view, take_given, weigh
+    BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, LOGS_BITS,
+    NUMBER, PAIRS, RATIOS_BITS, STAMP, WORDS, Feature, Features, Given, Log, Part, Ratio, View, give, read_view,
+    take_given, weigh
 )
+from streamnb._kernel.fields cimport Total, add_category, add_flag, says_true
+from streamnb._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, Moments, Normals, add_log_density, add_number
 from streamnb._kernel.head cimport (
     Head, HeadConstants, Normal, add_to, centre_and_clip, form_opinion, learn, log_odds, log_odds_of,
     never_labelled, normal_evidence, soften
 )
+from streamnb._kernel.named cimport BlockReader
 from streamnb._kernel.occurrences cimport Occurrences
 from streamnb._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
 from streamnb._kernel.tokens cimport (
@@ -63,6 +68,8 @@ _NO_AGES = np.empty((4, 0))
 cdef double EXACT = 9007199254740992.0  # from here on not every integer is a float
 
 _READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Edges: EDGES, Number: NUMBER}
+_BLOCKS = {Categories: BLOCK_CATEGORIES, Flags: BLOCK_FLAGS, Numbers: BLOCK_NUMBERS}
+_VARIANCES = {"class": BY_CLASS, "shared": BY_ALL}
 _WHOLE = {"numbers": NUMBERS, "urls": URLS, "mail": MAIL}
 _WEIGHTS = {"counts": BY_COUNTS, "boolean": BY_BOOLEAN, "log": BY_LOG}
 
@@ -71,7 +78,6 @@ EVIDENCE.length_exponent = plain_multinomial.LENGTH_EXPONENT
 EVIDENCE.rare_tokens = plain_multinomial.RARE_TOKENS
 EVIDENCE.square_law_scale = plain_multinomial.SQUARE_LAW_SCALE
 EVIDENCE.rare_square_law_scale = plain_multinomial.RARE_SQUARE_LAW_SCALE
-EVIDENCE.variance_min = plain_gaussian.VARIANCE_MIN
 
 cdef HeadConstants HEAD
 HEAD.feature_rate = plain_head.FEATURE_RATE
@@ -90,6 +96,7 @@ cdef struct Out:  # one row of `Scores`
     double* odds
     double* u
     double* raw
+    double* by_class  # what each class has learned
     int64_t* numbers  # n_classes, known, unknown, learned, flags
 
 
@@ -135,6 +142,7 @@ cdef class Driver:
     cdef uint64_t max_tokens
     cdef CountStore store  # while a batch runs
     cdef list groups, given_fields, number_fields, coins
+    cdef list blocks  # their readers
     cdef Inbox inbox
     cdef Scratch scratch
     cdef Drops drops
@@ -168,16 +176,20 @@ cdef class Driver:
         self.features.seen = <uint64_t*>calloc(1024, sizeof(uint64_t))
         if not (self.views and self.features.ends and self.features.seen):
             raise MemoryError("no memory for a driver")
-        self.groups, self.given_fields, self.number_fields, self.coins = [], [], [], []
+        self.groups, self.given_fields, self.number_fields, self.coins, self.blocks = [], [], [], [], []
         counted = list(model.counts)
         self.first_tokens = -1
         for i, view in enumerate(model.views):
             self._describe(self.views + i, view, counted)
+        for i, view in enumerate(model.views):
+            if type(view.reader) in _BLOCKS:  # after the other given tokens
+                self.views[i].group = len(self.given_fields) + len(self.blocks)
+                self.blocks.append(BlockReader(view, model.views, self.views[i].group, self.views[i].store))
         for kind in (Terms, (Words, WordPairs, CharacterGrams, Edges)):  # text before terms
             for i in reversed(range(self.n_views)):
                 if isinstance(model.views[i].reader, kind):
                     self.first_tokens = i
-        self.n_groups, self.n_given = len(self.groups), len(self.given_fields)
+        self.n_groups, self.n_given = len(self.groups), len(self.given_fields) + len(self.blocks)
         self.n_numbers = len(self.number_fields)
         self.tokens = <Tokens*>calloc(2 * self.n_groups + 1, sizeof(Tokens))
         self.moments = <Moments*>calloc(self.n_numbers + 1, sizeof(Moments))
@@ -199,25 +211,32 @@ cdef class Driver:
         self.uniform = isinstance(model.prior, UniformPrior)
         self.prior_smoothing = self.prior_as_set = 0.0 if self.uniform else model.prior.smoothing
         for i in range(self.n_views):
-            self.views[i].as_set = [self.views[i].pseudo, self.views[i].without, self.views[i].half]
+            pseudo_observations = self.views[i].normals.pseudo_observations
+            self.views[i].as_set = [
+                self.views[i].pseudo, self.views[i].without, self.views[i].half, pseudo_observations
+            ]
 
     cdef _describe(self, View* into, view, list counted):
         reader, event = view.reader, view.event_model
         into.fades, into.half = self.fades, 0.5
-        into.reader = _READERS.get(type(reader), GIVEN)
-        if into.reader == NUMBER:
-            into.group = len(self.number_fields)
-            into.pseudo = event.pseudo_observations
-            self.number_fields.append(reader.field)
+        into.reader = _READERS.get(type(reader), _BLOCKS.get(type(reader), GIVEN))
+        if into.reader in (NUMBER, BLOCK_NUMBERS):
+            into.normals = _normals_of(event)
+            if into.reader == NUMBER:
+                into.group = len(self.number_fields)
+                self.number_fields.append(reader.field)
             return
         into.store = counted.index(view.name)
         into.weight = _WEIGHTS[view.weight]
         into.skips_unknown = event.unknown == "skip"
+        if into.reader == BLOCK_FLAGS:
+            into.pseudo, into.without = event.smoothing.a, event.smoothing.b
+            return
         if into.reader == GIVEN:
             into.group = len(self.given_fields)
             is_terms = isinstance(reader, Terms)
             self.given_fields.append((reader.field, is_terms, reader.above if is_terms else None))
-        else:
+        elif into.reader != BLOCK_CATEGORIES:
             self._describe_parts(into, parts_of(reader))
         if into.reader in (CHARACTERS, EDGES):
             into.n = reader.n
@@ -237,11 +256,15 @@ cdef class Driver:
             into.pseudo = event.smoothing.mu
 
     cdef _keep_logs(self, View* into):
-        into.unit = 177.0 / 256.0 if into.weight == BY_LOG else 1.0
-        into.units = NAN if self.fades else (1.0 / into.unit) * (1.0 + 1e-15)
-        into.logs = <double*>calloc(LOGS, sizeof(double))
-        if into.logs == NULL:
+        cdef uint64_t i
+        into.logs = <Log*>malloc((1 << LOGS_BITS) * sizeof(Log))
+        into.ratios = <Ratio*>malloc((1 << RATIOS_BITS) * sizeof(Ratio))
+        if not (into.logs and into.ratios):
             raise MemoryError("no memory for a driver")
+        for i in range(1 << LOGS_BITS):
+            into.logs[i].count = -1.0  # no count is
+        for i in range(1 << RATIOS_BITS):
+            into.ratios[i].n = -1.0
 
     cdef _describe_parts(self, View* into, list parts):
         cdef Part* part
@@ -267,6 +290,7 @@ cdef class Driver:
         if self.views != NULL:
             for i in range(self.n_views):
                 free(self.views[i].logs)
+                free(self.views[i].ratios)
                 for j in range(self.views[i].n_parts):
                     free(self.views[i].parts[j].prefix)
                 free(self.views[i].parts)
@@ -309,18 +333,20 @@ cdef class Driver:
         cdef uint64_t i, width
         cdef list alive = []  # what C points into while the GIL is let go
         cdef Inbox inbox
+        cdef uint64_t n_known = len(model.classes)
         classes, indices, weights = self._classes(model, batch, learn)
         width = len(classes)
         cdef bint wide = width > 0
         posterior, odds, u = np.zeros((n, width)), np.full((n, width), np.nan), np.full((n, width), np.nan)
         raw = np.full((n, width), np.nan) if self.raw and score else None
-        numbers = np.zeros((n, 5), np.int64)
+        by_class, numbers = np.zeros((n, width)), np.zeros((n, 5), np.int64)
         cdef int64_t[::1] y = indices
         cdef double[::1] g = np.ones(n) if weights is None else np.array(weights, np.float64)
         cdef double[:, ::1] posterior_view = posterior
         cdef double[:, ::1] odds_view = odds
         cdef double[:, ::1] u_view = u
         cdef double[:, ::1] raw_view = raw if raw is not None else np.empty((0, 0))
+        cdef double[:, ::1] by_class_view = by_class
         cdef int64_t[:, ::1] numbers_view = numbers
         cdef bint has_raw = raw is not None
         ages = _NO_AGES
@@ -330,7 +356,7 @@ cdef class Driver:
             plan = Plan(model.decay, mask, times, batch.partition, learns=learn)
             ages = plan.ages
         cdef double[:, ::1] ages_view = ages
-        self._begin(model, batch.fields, n, width, &inbox, alive)
+        self._begin(model, batch.fields, n, n_known, width, &y[0] if n else NULL, &inbox, alive)
         cdef Table* table = &self.store.table
         cdef Out out
         cdef int failed = 0
@@ -343,6 +369,7 @@ cdef class Driver:
                 out.odds = &odds_view[i, 0] if wide else NULL
                 out.u = &u_view[i, 0] if wide else NULL
                 out.raw = &raw_view[i, 0] if wide and has_raw else NULL
+                out.by_class = &by_class_view[i, 0] if wide else NULL
                 failed = self._message(table, &inbox, i, y[i], g[i], score, &out)
                 if failed:
                     break
@@ -354,7 +381,7 @@ cdef class Driver:
         if failed:
             raise MemoryError(f"no memory to learn message {i} of the batch; those before it are learned")
         n_classes, known, unknown, learned, flags = numbers.T.copy()
-        return Scores(tuple(classes), n_classes, posterior, odds, u, raw, known, unknown, learned, flags)
+        return Scores(tuple(classes), n_classes, posterior, odds, u, raw, known, unknown, learned, by_class, flags)
 
     def one(self, model, fields, label, weight, at, bint score):
         """A batch of one in columns of one: what `step` does, without an array being made.
@@ -383,7 +410,7 @@ cdef class Driver:
         MemoryError
             There is no memory for the message.
         """
-        cdef uint64_t c, width
+        cdef uint64_t c, width, n_known = len(model.classes)
         cdef int64_t y = -1
         cdef double g = 1.0
         cdef int64_t[5] numbers
@@ -405,10 +432,10 @@ cdef class Driver:
             plan = Plan(model.decay, [y >= 0], times, "", learns=not score)
             instant, scale, grown, shift = plan.ages[:, 0].tolist()
             self._grow_older(instant, scale, grown, shift)
-        self._begin(model, fields, 1, width, &inbox, alive)
+        self._begin(model, fields, 1, n_known, width, &y, &inbox, alive)
         cdef Table* table = &self.store.table
         out.posterior, out.odds, out.u = self.row, self.row + self.capacity, self.row + 2 * self.capacity
-        out.raw, out.numbers = NULL, numbers
+        out.raw, out.by_class, out.numbers = NULL, NULL, numbers
         with nogil:
             failed = self._message(table, &inbox, 0, y, g, score, &out)
         self._done(model, classes if y >= 0 else None, &inbox)
@@ -431,7 +458,7 @@ cdef class Driver:
         for v in range(self.n_views):
             view = self.views + v
             view.pseudo, view.without = view.as_set[0] * scale, view.as_set[1] * scale
-            view.half = view.as_set[2] * scale
+            view.half, view.normals.pseudo_observations = view.as_set[2] * scale, view.as_set[3] * scale
         self.prior_smoothing = self.prior_as_set * scale
         self.evidence_constants.rare_tokens = EVIDENCE.rare_tokens * scale
         self.head_constants.pseudo_messages = HEAD.pseudo_messages * scale
@@ -449,13 +476,25 @@ cdef class Driver:
         _empty(&self.inbox)
         self.inbox = inbox[0]
 
-    cdef _begin(self, model, fields, uint64_t n, uint64_t width, Inbox* inbox, list alive):
+    cdef _begin(
+        self,
+        model,
+        fields,
+        uint64_t n,
+        uint64_t n_known,
+        uint64_t width,
+        const int64_t* y,
+        Inbox* inbox,
+        list alive,
+    ):
         """What the views look at, checked (the twin of `reading.read` up to the tokens), and then the state.
 
-        The inbox is taken out while it is read into: values may run code of their own, which may use the model.
+        The inbox is taken out while it is read into: values may run code of their own, which may use the model,
+        but not teach it a class more than the `n_known` for which there is room in what was prepared.
         """
         inbox[0] = self.inbox
         memset(&self.inbox, 0, sizeof(Inbox))
+        cdef list names = []  # of the values of blocks
         try:
             if (
                 grow(<void**>&inbox.texts, &inbox.texts_capacity, n * self.n_groups + 1, sizeof(Text)) != 0
@@ -468,8 +507,11 @@ cdef class Driver:
                 raise MemoryError("no memory for a batch")
             self._read_texts(fields, n, inbox, alive)
             self._read_numbers(fields, n, inbox)
-            self._read_given(fields, n, inbox)
+            self._read_given(fields, n, inbox, names)
+            if <uint64_t>len(model.classes) != n_known:
+                raise RuntimeError("a value of a message taught the model a class while it was read")
             self._load(model, width)
+            self._find_statistics(model, n, width, y, inbox, names)
         except BaseException:
             self._keep(inbox)
             raise
@@ -481,6 +523,9 @@ cdef class Driver:
         cdef bint single = self.n_groups == 1 and len(self.groups[0]) == 1
         column = fields.get(self.groups[0][0]) if single else None
         single = isinstance(column, list) and len(column) >= n
+        if self.n_groups == 0:
+            memset(inbox.lengths, 0, n * sizeof(double))
+            return
         for i in range(n):
             if single and type((<list>column)[i]) is str and PyUnicode_KIND((<list>column)[i]) == 1:  # no surrogates
                 alive.append(point_at(inbox.texts + i, (<list>column)[i]))
@@ -499,8 +544,8 @@ cdef class Driver:
                 field = self.number_fields[group]
                 inbox.numbers[i * self.n_numbers + group] = number(_value(fields, field, i), field)
 
-    cdef _read_given(self, fields, uint64_t n, Inbox* inbox):
-        """Categories and terms, as tokens with counts, end to end."""
+    cdef _read_given(self, fields, uint64_t n, Inbox* inbox, list names):
+        """Categories and terms, as tokens with counts, end to end; and the values of blocks after them."""
         cdef uint64_t i, at = 0
         cdef Given* given = &inbox.given
         cdef bytes text
@@ -516,6 +561,28 @@ cdef class Driver:
                             raise MemoryError("no memory for a batch")
                 inbox.given_ends[at] = given.n
                 at += 1
+            for block in self.blocks:
+                (<BlockReader>block).read(fields, i, given, names)
+                inbox.given_ends[at] = given.n
+                at += 1
+
+    cdef _find_statistics(self, model, uint64_t n, uint64_t width, const int64_t* y, Inbox* inbox, list names):
+        """What is known of each name of a block; names that are to be learned become known here."""
+        cdef uint64_t i, j, group, at = 0
+        cdef Given* given = &inbox.given
+        cdef BlockReader block
+        if not self.blocks:
+            return
+        if grow(<void**>&given.of, &given.of_capacity, given.n + 1, sizeof(void*)) != 0:
+            raise MemoryError("no memory for a batch")
+        for block in self.blocks:
+            block.begin(model)
+        for i in range(n):
+            for block in self.blocks:
+                group = i * self.n_given + block.group
+                for j in range(inbox.given_ends[group - 1] if group else 0, inbox.given_ends[group]):
+                    given.of[j] = block.find(names[at], y[i] >= 0, width)
+                    at += 1
 
     cdef tuple _classes(self, model, batch, bint learn):
         """All classes at the end of the batch, each label's index (-1 none, -2 one class too many), weights."""
@@ -603,6 +670,8 @@ cdef class Driver:
     cdef _store(self, model, classes):
         """And back: the classes that appeared, and everything that was learned."""
         cdef uint64_t i, n = self.n_classes
+        for block in self.blocks:
+            (<BlockReader>block).adopt()
         model.adopt(classes)
         model.class_counts, model.learned = _list(self.class_counts, n), self.learned
         for i, moments in enumerate(model.moments.values()):
@@ -676,11 +745,11 @@ cdef class Driver:
                 memset(self.features.seen, 0, (self.features.seen_mask + 1) * sizeof(uint64_t))
                 self.features.stamp = 0
             self.features.stamp += <uint64_t>STAMP
-            if view.reader == NUMBER:
+            if view.reader == NUMBER or view.reader == BLOCK_NUMBERS:
                 continue
-            if view.reader == GIVEN:
+            if view.reader >= GIVEN:
                 group = i * self.n_given + view.group
-                begin = inbox.given_ends[group - 1] if group else 0
+                begin = self._first_given(inbox, i, v)
                 if take_given(
                     &self.features, &self.scratch, view, &inbox.given, begin, inbox.given_ends[group], &n
                 ) != 0:
@@ -746,18 +815,58 @@ cdef class Driver:
 
     cdef void _view_likelihood(self, const Table* table, const Inbox* inbox, uint64_t i, uint64_t v, double* z) noexcept nogil:
         cdef const View* view = self.views + v
+        cdef uint64_t j
         cdef double x
         if view.reader == NUMBER:
+            for j in range(self.n_active):
+                z[j] = 0.0
             x = inbox.numbers[i * self.n_numbers + view.group]
-            evidence.log_density(
-                self.moments + view.group, self.n_classes, view.pseudo, x, self.active, self.n_active, &self.evidence_constants, z
+            add_log_density(
+                self.moments + view.group, self.n_classes, &view.normals, x, self.active, self.n_active, z
             )
+        elif view.reader > NUMBER:
+            self._block_likelihood(table, inbox, i, v, z)
         elif view.is_coins:
             evidence.log_coins(
                 table, &self.features, view, v, self.active, self.n_active, self.base, self.present, self.certain, z
             )
         else:
             evidence.log_likelihood(table, &self.features, view, v, self.active, self.n_active, self.base, z)
+
+    cdef inline uint64_t _first_given(self, const Inbox* inbox, uint64_t i, uint64_t v) noexcept nogil:
+        """Where view v's given tokens of message i begin."""
+        cdef uint64_t group = i * self.n_given + self.views[v].group
+        return inbox.given_ends[group - 1] if group else 0
+
+    cdef void _block_likelihood(
+        self, const Table* table, const Inbox* inbox, uint64_t i, uint64_t v, double* z
+    ) noexcept nogil:
+        """What the named values of message i say, summed per active class."""
+        cdef const View* view = self.views + v
+        cdef const Given* given = &inbox.given
+        cdef const Feature* feature = self.features.items + self.features.ends[v]
+        cdef uint64_t j
+        for j in range(self.n_active):
+            z[j] = 0.0
+        for j in range(self._first_given(inbox, i, v), inbox.given_ends[i * self.n_given + view.group]):
+            if view.reader == BLOCK_CATEGORIES:
+                add_category(table, feature, <Total*>given.of[j], view, self.active, self.n_active, z)
+            elif view.reader == BLOCK_FLAGS:
+                add_flag(
+                    table,
+                    feature,
+                    says_true(self.scratch.bytes + feature.start, feature.size),
+                    <Total*>given.of[j],
+                    view,
+                    self.active,
+                    self.n_active,
+                    z,
+                )
+            elif given.of[j] != NULL:
+                add_log_density(
+                    <Moments*>given.of[j], self.n_classes, &view.normals, given.counts[j], self.active, self.n_active, z
+                )
+            feature += 1
 
     cdef void _weigh(self, const Table* table, const Inbox* inbox, uint64_t i, double unknown_share) noexcept nogil:
         """The calibrated head's features and its opinion; the twin of `NaiveBayes.evidence`."""
@@ -813,6 +922,9 @@ cdef class Driver:
             return
         for c in range(C):
             weight += self.class_counts[c]
+        if out.by_class != NULL:
+            for c in range(C):
+                out.by_class[c] = self.class_counts[c] / self.age.scale
         if self.fades:
             weight /= self.age.scale
         if not weighed or out.raw != NULL:
@@ -833,11 +945,13 @@ cdef class Driver:
         self, Table* table, const Inbox* inbox, uint64_t i, uint64_t y, double weight, double unknown_share, bint weighed
     ) noexcept nogil:
         """The twin of `NaiveBayes._learn`; there is memory for all of it before anything is changed."""
-        cdef uint64_t v, j, n_words
+        cdef uint64_t v, j, n_words, first = 0, last = 0
         cdef double n, total, x, plain_weight = weight
         cdef bint was_active
         cdef double* count
         cdef Feature* feature
+        cdef Total* field
+        cdef void** of
         cdef coins.Coins* coin
         if y == self.n_classes:
             if self._widen() != 0:
@@ -870,7 +984,16 @@ cdef class Driver:
             if self.views[v].reader == NUMBER:
                 x = inbox.numbers[i * self.n_numbers + self.views[v].group]
                 if not isnan(x):
-                    evidence.add_number(self.moments + self.views[v].group, x, y, weight)
+                    add_number(self.moments + self.views[v].group, x, y, weight)
+                continue
+            of = NULL
+            if self.views[v].reader > NUMBER:
+                last = inbox.given_ends[i * self.n_given + self.views[v].group]
+                first = self._first_given(inbox, i, v)
+                of = inbox.given.of + first
+            if self.views[v].reader == BLOCK_NUMBERS:
+                for j in range(first, last):
+                    add_number(<Moments*>inbox.given.of[j], inbox.given.counts[j], y, weight)
                 continue
             total = 0.0
             for j in range(self.features.ends[v], self.features.ends[v + 1]):
@@ -878,6 +1001,10 @@ cdef class Driver:
                 n = feature.f * weight
                 if n == 0:
                     continue
+                if of != NULL:
+                    field = <Total*>of[j - self.features.ends[v]]
+                    field.totals[y] += n
+                    field.states += feature.row < 0
                 if feature.row < 0:
                     feature.row = insert(
                         table, self.scratch.bytes + feature.start, feature.size, self.views[v].store, feature.hash
@@ -950,6 +1077,10 @@ cdef class Driver:
         for v in range(self.n_views):
             if self.views[v].is_coins:
                 coins.recount_left(self.views[v].coins, table, self.views[v].store, self.class_counts)
+        with gil:
+            for block in self.blocks:
+                if (<BlockReader>block).kind != BLOCK_NUMBERS:
+                    (<BlockReader>block).recount(table)
         return failed
 
     cdef int _grow(self) noexcept nogil:
@@ -1021,11 +1152,22 @@ cdef bint _take_terms(Given* given, dict terms, above) except -1:
     return False
 
 
+cdef Normals _normals_of(event):
+    """A Gaussian's parameters."""
+    cdef Normals normals
+    normals.variance = _VARIANCES.get(event.variance, BY_GIVEN)
+    normals.given = event.variance if normals.variance == BY_GIVEN else 0.0
+    normals.pseudo_observations, normals.robust = event.pseudo_observations, event.robust
+    normals.variance_min, normals.broad = plain_gaussian.VARIANCE_MIN, plain_gaussian.BROAD
+    return normals
+
+
 cdef void _empty(Inbox* inbox) noexcept:
     free(inbox.texts)
     free(inbox.given.bytes)
     free(inbox.given.ends)
     free(inbox.given.counts)
+    free(inbox.given.of)
     free(inbox.given_ends)
     free(inbox.numbers)
     free(inbox.lengths)

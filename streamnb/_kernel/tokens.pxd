@@ -4,6 +4,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 
+from streamnb._kernel.ascii cimport Characters, read_characters, snb_trailing_zeros
 from streamnb._kernel.whole cimport Signs, whole_end
 
 cdef extern from "Python.h":
@@ -110,16 +111,59 @@ cdef inline int read_tokens(Scratch* scratch, const Text* text, uint64_t size, T
     tokens.n = 0
     tokens.truncated = 0
     if text.kind == 0 and scratch.whole:
-        return split_ascii(scratch, <const uint8_t*>text.data, size, tokens, True)
+        return split_ascii_whole(scratch, <const uint8_t*>text.data, size, tokens)
     if text.kind == 0:
-        return split_ascii(scratch, <const uint8_t*>text.data, size, tokens, False)
+        return split_ascii(scratch, <const uint8_t*>text.data, size, tokens)
     return split_unicode(scratch, text, size, tokens)
 
 
-cdef inline int split_ascii(
-    Scratch* scratch, const uint8_t* data, uint64_t size, Tokens* tokens, bint whole
+cdef inline int split_ascii(Scratch* scratch, const uint8_t* data, uint64_t size, Tokens* tokens) noexcept nogil:
+    """The twin of the rules over ASCII: words, and signs one by one; or the peers' words of two and more."""
+    cdef uint64_t base = room(scratch, size)
+    cdef uint64_t begin, start = 0, end, length, edges, word_before = 0, n
+    cdef uint64_t is_word = 0, is_space = 1
+    cdef uint8_t* low
+    cdef Characters found
+    if base == <uint64_t>-1:
+        return -1
+    low = scratch.bytes + base
+    for begin in range(0, size + 1, 64):  # to the end of the text itself, where the last token ends
+        if grow(<void**>&tokens.items, &tokens.capacity, tokens.n + 65, sizeof(Token)) != 0:
+            return -1
+        found = read_characters(data, begin, size, low)
+        edges = ~(found.word & (found.word << 1 | word_before))  # all but the inside of words
+        word_before = found.word >> 63
+        if size - begin < 63:
+            edges &= (<uint64_t>2 << (size - begin)) - 1
+        n = tokens.n
+        while edges:
+            length = snb_trailing_zeros(edges)
+            edges &= edges - 1
+            end = begin + length
+            tokens.items[n].start = base + start
+            tokens.items[n].size = end - start
+            if end - start > scratch.token_length_max:
+                tokens.items[n].size = scratch.token_length_max
+                tokens.truncated = 1
+            if scratch.peers_words:
+                n += is_word & (end - start > 1)
+            else:
+                n += 1 - is_space
+            start = end
+            is_word = found.word >> length & 1  # numbers, and no branches: what comes next cannot be guessed
+            is_space = found.space >> length & 1
+        tokens.n = n
+        if n > scratch.message_tokens_max:
+            tokens.n = scratch.message_tokens_max
+            tokens.truncated = 1
+            break
+    return 0
+
+
+cdef inline int split_ascii_whole(
+    Scratch* scratch, const uint8_t* data, uint64_t size, Tokens* tokens
 ) noexcept nogil:
-    """The twin of the rules over ASCII; `whole` is known where this is compiled in, so its absence is free."""
+    """`split_ascii` where numbers, addresses or links are read whole: character by character."""
     cdef const uint8_t* word = scratch.alphabet.word
     cdef const Page* page = scratch.alphabet.pages[0]
     cdef uint64_t base = room(scratch, size)
@@ -140,11 +184,10 @@ cdef inline int split_ascii(
                 if i == size:
                     break
                 letter = word[data[i]]
-            if whole:
-                end = whole_end(&signs, start, i)
-                while i < end:
-                    low[i] = word[data[i]] or data[i]
-                    i += 1
+            end = whole_end(&signs, start, i)
+            while i < end:
+                low[i] = word[data[i]] or data[i]
+                i += 1
             if scratch.peers_words and i - start < 2:
                 continue
         else:

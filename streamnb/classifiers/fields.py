@@ -87,8 +87,8 @@ class CategoricalNB(Estimator):
         assert isinstance(fields, FieldTotals)
         i = self._model.index.get(c, -1)
         row = self._model.counts[_VIEW].rows.get(token_of(str(f), v), [])
-        totals = fields.totals.get(str(f), [])
-        k = max(1, fields.states.get(str(f), 0))
+        field = fields.fields.get(str(f))
+        totals, k = (field.totals, field.states) if field is not None else ([], 1)
         p = self._pseudo.pseudo_count(sum(row), sum(totals), k)
         total = (totals[i] if totals and i >= 0 else 0.0) + self._pseudo.pseudo_total(k)
         return ((row[i] if row and i >= 0 else 0.0) + p) / total if total else 0.0

@@ -2,7 +2,8 @@
 
 What an operator can cause is one sentence and a hint, never a traceback.
 
-Exit codes: 0 done, 2 settings, 65 bad data, 69 broker unreachable, 74 storage, 75 stopped past its deadline.
+Exit codes: 0 done, 2 settings, 65 bad data, 69 broker unreachable, 70 a defect of streamnb, 74 storage, 75
+stopped past its deadline.
 """
 
 from __future__ import annotations
@@ -32,9 +33,18 @@ for _command in (
 ):
     app.command()(_command)
 
-snapshot_app = typer.Typer(no_args_is_help=True, help="Look into snapshots.")
+snapshot_app = typer.Typer(no_args_is_help=True, help="Look into snapshots, keep them, go back.")
 app.add_typer(snapshot_app, name="snapshot")
-for _snapshot_command in (snapshots.inspect, snapshots.verify):
+for _snapshot_command in (
+    snapshots.inspect,
+    snapshots.verify,
+    snapshots.diff,
+    snapshots.merge,
+    snapshots.export,
+    snapshots.pin,
+    snapshots.unpin,
+    snapshots.rollback,
+):
     snapshot_app.command()(_snapshot_command)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Annotated
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
@@ -13,40 +16,153 @@ from streamnb.cli.shared import (
     JsonOption,
     LinesArgument,
     SetOption,
-    readable,
     warn_of_refused,
     watched,
 )
+from streamnb.cli.tables import print_comparison, print_evaluation
+from streamnb.errors import SettingsError
+from streamnb.evaluation import Contender, Feedback, Mode, Prequential, beside_the_first
+from streamnb.evaluation import compare as compared
+
+if TYPE_CHECKING:
+    from streamnb.columns import Batch, Label
+    from streamnb.config import Settings
+    from streamnb.history import History
+    from streamnb.naive_bayes import NaiveBayes
+
+LimitOption = Annotated[int | None, typer.Option(help="Lines to read at most.", min=1)]
 
 
 def evaluate(
     data: LinesArgument,
     config: ConfigOption,
     json: JsonOption = False,
-    limit: Annotated[int | None, typer.Option(help="Messages to read at most.", min=1)] = None,
+    limit: LimitOption = None,
+    window: Annotated[int, typer.Option(help="Messages of the sliding window.", min=1)] = 1000,
+    warm_up: Annotated[
+        int, typer.Option(help="Messages that the calibration error leaves out at first.", min=0)
+    ] = 500,
+    delay: Annotated[int, typer.Option(help="Messages by which every label is late.", min=0)] = 0,
+    feedback: Annotated[
+        Mode, typer.Option(help="Which labels are learned: all, those of the first, those of some messages.")
+    ] = "immediate",
+    taught: Annotated[int, typer.Option(help="For delayed: messages with a label.", min=0)] = 10_000,
+    share: Annotated[float, typer.Option(help="For partial: of the labels.", min=0.0, max=1.0)] = 0.5,
+    seed: Annotated[int, typer.Option(help="Of partial feedback and of the intervals.")] = 0,
+    compare: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="Models to run beside: .toml files, river, sklearn, mnb, vw[-l5][-tokens].",
+        ),
+    ] = "",
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Draw the figures on a page that needs no network."),
+    ] = None,
     changes: SetOption = None,
 ) -> None:
     """Test, then learn, message by message, and print what the scores were worth."""
-    from streamnb import assembly
+    from streamnb import assembly, files, page
     from streamnb.config import load
-    from streamnb.evaluation import Prequential
     from streamnb.evaluation import evaluate as judged
     from streamnb.history import History
+    from streamnb.page import Course
+    from streamnb.telling import telling_words
 
     settings = load(config, changes or ())
     assembly.check_lines(settings)
     model, history = assembly.model(settings), History(data, assembly.decoder(settings), limit)
-    judgement = Prequential()
-    for step in watched(judged(model, (m.batch for _, m in history.batches())), "evaluating"):
-        judgement = step[0]
-    warn_of_refused(history)
-    vocabulary = sum(len(model.counts[view].rows) for view in model.counts)
-    figures = asdict(judgement.figures(model.classes)) | {
-        "vocabulary": vocabulary,
-        "refused": history.refused,
-    }
-    if json:
-        print(orjson.dumps(figures).decode())
+    labels = partial(Feedback, feedback, delay=delay, taught=taught, share=share, seed=seed)
+    judgement = Prequential(window, warm_up)
+    if compare:
+        first = Contender(config.name, model, judgement)
+        others = _contenders(compare.split(","), settings, partial(Prequential, window, warm_up), data, limit)
+        _compare([first, *others], history, labels, seed, json=json)
         return
-    for name, value in figures.items():
-        print(f"{name:>16}  {readable(value)}")
+    course = Course()
+    if plot:
+        page.check()
+    steps = judged(model, _batches(history, 100 if plot else 1000), labels(), judgement)
+    for _ in watched(steps, "evaluating", history):
+        if plot:
+            course.note(judgement, model.classes, _vocabulary(model))
+    warn_of_refused(history)
+    figures = judgement.figures(model.classes, intervals=True, seed=seed)
+    if plot:
+        title = f"{Path(data).name}, {config.name}"
+        drawn = page.page(title, course, figures, judgement.outcomes(), telling_words(model))
+        files.write_text(plot, drawn)
+    vocabulary = _vocabulary(model)
+    if json:
+        extra = {"vocabulary": vocabulary, "refused": history.refused}
+        print(orjson.dumps(asdict(figures) | extra, default=list).decode())
+        return
+    print_evaluation(figures, vocabulary, history.refused)
+
+
+def _batches(history: History, size: int = 1000) -> Iterator[Batch]:
+    return (messages.batch for _, messages in history.batches(size))
+
+
+def _vocabulary(model: NaiveBayes) -> int:
+    return sum(len(model.counts[view].rows) for view in model.counts)
+
+
+def _contenders(
+    names: list[str], settings: Settings, judgement: Callable[[], Prequential], data: str, limit: int | None
+) -> Iterator[Contender]:
+    """The models that are named: configurations for the same messages, and peers."""
+    from streamnb import assembly
+    from streamnb.config import load
+    from streamnb.peers import peer
+
+    classes: list[Label] | None = None
+    for name in filter(None, (name.strip() for name in names)):
+        if name.endswith(".toml"):
+            other = load(Path(name))
+            if (other.message, other.labels) != (settings.message, settings.labels):
+                raise SettingsError(
+                    f"{name} reads other messages than the configuration it is compared with.",
+                    "Give both the same `[message]` and `[labels]`.",
+                )
+            yield Contender(Path(name).name, assembly.model(other), judgement())
+            continue
+        if classes is None:
+            classes = _classes(settings, data, limit)
+        yield Contender(name, peer(name, settings, classes), judgement())
+
+
+def _classes(settings: Settings, data: str, limit: int | None) -> list[Label]:
+    """The classes in order of appearance, which the peers must be told: those declared, or the file's."""
+    from streamnb import assembly
+    from streamnb.history import History
+
+    if settings.model.classes:
+        return [*settings.model.classes]
+    if data == "-":
+        raise SettingsError(
+            "The peers must be told the classes, and standard input cannot be read twice.",
+            'Name them: --set \'model.classes=["ham", "spam"]\'.',
+        )
+    seen: dict[Label, None] = {}
+    for batch in _batches(History(data, assembly.decoder(settings), limit)):
+        seen |= dict.fromkeys(label for label in batch.labels if label is not None)
+    return list(seen)
+
+
+def _compare(
+    contenders: list[Contender], history: History, labels: Callable[[], Feedback], seed: int, *, json: bool
+) -> None:
+    for _ in watched(compared(contenders, _batches(history), labels), "comparing", history):
+        pass
+    warn_of_refused(history)
+    rows = [(one.name, *row) for one, row in zip(contenders, beside_the_first(contenders, seed), strict=True)]
+    if json:
+        found = [
+            {"model": name, **asdict(figures), "difference": apart and apart._asdict()}
+            for name, figures, apart in rows
+        ]
+        print(orjson.dumps(found, default=list).decode())
+        return
+    print_comparison(rows)

@@ -33,7 +33,7 @@ def learn(
     settings = load(config, changes or ())
     assembly.check_lines(settings)
     model, history = assembly.model(settings), History(file, assembly.decoder(settings))
-    for _, messages in watched(history.batches(), "learning"):
+    for _, messages in watched(history.batches(), "learning", history):
         model.step(messages.batch, score=False)
     warn_of_refused(history)
     snapshot = assembly.snapshot_of(settings, model)
@@ -54,14 +54,16 @@ def score(
     history = History(file, assembly.decoder(settings))
     out = sys.stdout.buffer
     for records, messages in history.batches():
-        scores = encode(
-            model.step(messages.batch, learn=False),
+        scores = model.step(messages.batch, learn=False)
+        values = encode(
+            scores,
             ids=messages.ids,
             model=settings.model.name,
             partition=records.partition,
             offsets=[records.offsets[row] for row in messages.rows],
+            abstained=settings.output.abstain.reasons(scores),
         )
-        out.writelines(score + b"\n" for score in scores)
+        out.writelines(value + b"\n" for value in values)
         out.flush()
     if history.refused:
         raise DataError(

@@ -25,15 +25,23 @@ SnapshotArgument = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="A sn
 LinesArgument = Annotated[str, typer.Argument(help="JSON lines; .gz is unpacked, - is standard input.")]
 
 
-def watched(steps: Iterable[T], what: str) -> Iterator[T]:
-    """A spinner with a count on a terminal, nothing in a pipe."""
+def watched(steps: Iterable[T], what: str, history: History) -> Iterator[T]:
+    """A bar with the lines read on a terminal, with the share of the file where its size is known."""
     if not sys.stderr.isatty():
         yield from steps
         return
     from rich.console import Console
-    from rich.progress import track
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    yield from track(steps, f"{what} (thousands)", console=Console(stderr=True), transient=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        for step in steps:
+            share = history.share_read
+            bar.update(
+                task, description=f"{what}, {history.read:,} lines", total=share and 1.0, completed=share or 0
+            )
+            yield step
 
 
 def warn_of_refused(history: History) -> None:

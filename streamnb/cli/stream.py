@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
 from streamnb.cli.shared import ConfigArgument, JsonOption, LinesArgument, SetOption
 from streamnb.errors import SettingsError, StreamnbError
+
+if TYPE_CHECKING:
+    from streamnb.engine import Engine
 
 
 def run(
@@ -24,13 +27,15 @@ def run(
     until_end: Annotated[
         bool, typer.Option("--until-end", help="Stop at the ends that the partitions have now.")
     ] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Where every snapshot is damaged: move them aside, begin anew.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log the Kafka client's warnings too.")] = False,
 ) -> None:
     """Run the engine: records in, scores out, until SIGTERM or Ctrl-C (the batch in hand is finished)."""
-    from streamnb import _kernel, assembly
+    from streamnb import _kernel, assembly, supervision
     from streamnb.config import load
     from streamnb.metrics import Metrics
-    from streamnb.stopping import StopOnSignals
 
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -42,12 +47,14 @@ def run(
     begin = assembly.snapshot_at(begin_from) if begin_from is not None else None
     metrics = Metrics()
     metrics.serve(settings.metrics)
-    engine = assembly.engine(settings, metrics=metrics, until_end=until_end)
-    with StopOnSignals(engine.stop, settings.engine.stop_deadline_s):  # closing waits for the disk, too
-        try:
-            summary = engine.run(begin)
-        finally:
-            engine.close()
+
+    def build() -> Engine:
+        nonlocal rebuild
+        built = assembly.engine(settings, metrics=metrics, until_end=until_end, rebuild=rebuild)
+        rebuild = False  # of what was there when the process began
+        return built
+
+    summary = supervision.run(build, begin)
     logging.getLogger("streamnb").info(
         "stopped after %d records: %d scored, %d learned, %d dead letters in %.1f s; digest %s",
         summary.records,

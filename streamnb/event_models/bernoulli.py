@@ -109,9 +109,10 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
         """The same for flags, true, false or missing: only those given count, and only where given."""
         a, b = self.smoothing.a * scale, self.smoothing.b * scale
         for token in features:
-            totals = fields.totals.get(field_of(token))
-            if totals is None:
+            field = fields.fields.get(field_of(token))
+            if field is None:
                 continue
+            totals = field.totals
             row: Sequence[float] = counts.rows.get(token, [0.0] * len(totals))
             pseudo = a if token.endswith("=true") else b
             yield (

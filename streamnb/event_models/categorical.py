@@ -60,14 +60,13 @@ class Categorical(
     ) -> Iterator[tuple[str, list[float]]]:
         """What each field's value adds to each active class."""
         for token in features:
-            field = field_of(token)
-            totals = fields.totals.get(field)
+            field = fields.fields.get(field_of(token))
             row: Sequence[float] | None = counts.rows.get(token)
-            if totals is None or (row is None and self.unknown == "skip"):
+            if field is None or (row is None and self.unknown == "skip"):
                 continue
+            totals, states = field.totals, field.states
             if row is None:
                 row = [0.0] * len(totals)
-            states = fields.states[field]
             n, n_v = 0.0, 0.0
             for c in active:
                 n += totals[c]

@@ -145,8 +145,9 @@ class Multinomial(
     ) -> list[TokenOdds]:
         """Each known token's log odds against the rest of the classes, minus their mean over the classes.
 
-        ``d_tc = ln[(n_tc + a) / (N_c + aV)] - ln[(n_t - n_tc + a) / (N - N_c + aV)]`` with V the known
-        tokens and one more, and a the view's Lidstone pseudo-count. Unknown tokens are left out.
+        ``d_tc = ln[(n_tc + a) / (n_t - n_tc + a)] - ln[(N_c + aV) / (N - N_c + aV)]`` with V the known
+        tokens and one more, and a the view's Lidstone pseudo-count. Unknown tokens are left out. Of two
+        classes one's odds are the other's, negated.
         """
         assert isinstance(self.smoothing, Laplace)
         log = math.log
@@ -156,7 +157,7 @@ class Multinomial(
         for c in active:
             n += counts.totals[c]
         base = [
-            log(counts.totals[c] + pseudo_total) - log(n - counts.totals[c] + pseudo_total) for c in active
+            log((counts.totals[c] + pseudo_total) / (n - counts.totals[c] + pseudo_total)) for c in active
         ]
         class_and_base = list(zip(active, base, strict=True))
         n_classes = len(active)
@@ -168,7 +169,11 @@ class Multinomial(
             n_t = 0.0
             for count in row:
                 n_t += count
-            d = [log(row[c] + a) - log(n_t - row[c] + a) - k for c, k in class_and_base]
+            if n_classes == 2:
+                value = log((row[active[0]] + a) / (row[active[1]] + a)) - base[0]
+                odds.append(TokenOdds(token, f, f * n_t / (n_t + rare_tokens), [value, -value]))
+                continue
+            d = [log((row[c] + a) / (n_t - row[c] + a)) - k for c, k in class_and_base]
             mean = 0.0
             for value in d:
                 mean += value

@@ -119,6 +119,11 @@ class JsonlSource:
         """Whether the last line was returned; known at the latest after an empty `poll`."""
         return self._reader is not None and self._reader.ended
 
+    @property
+    def share_read(self) -> float | None:
+        """How much of the file was read, from 0 to 1; ``None`` where nobody can know."""
+        return None if self._reader is None else self._reader.share_read
+
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
         """Do nothing: nobody watches a file's lag."""
 

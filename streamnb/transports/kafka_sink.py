@@ -6,13 +6,14 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
+from kafka.errors import InvalidProducerEpochError, KafkaError, KafkaTimeoutError, ProducerFencedError
 from kafka.producer.future import FutureRecordMetadata
 from kafka.serializer import Serializer
 
-from streamnb.errors import DeliveryError
+from streamnb.errors import DeliveryError, FencedError
 from streamnb.record import Headers
 from streamnb.transports.kafka_client import brokers, client_settings, connect, describe_topics
 from streamnb.transports.topics import TopicSink
@@ -20,6 +21,17 @@ from streamnb.transports.topics import TopicSink
 CLOSE_TIMEOUT_S = 10.0
 LINGER_MS = 20
 BATCH_BYTES = 256 * 1024
+
+
+FENCED = (ProducerFencedError, InvalidProducerEpochError)
+
+
+def fenced(error: KafkaError) -> FencedError:
+    """The error of a transactional producer that is not let in any more."""
+    return FencedError(
+        f"Another learner has begun under this group, or this one stood still too long: {error!r}.",
+        "Let only one run, or give each a `source.group` of its own.",
+    )
 
 
 class _Nothing(Serializer):  # type: ignore[misc]
@@ -31,7 +43,9 @@ class _Nothing(Serializer):  # type: ignore[misc]
         return None if data is self.NOTHING else data
 
 
-class _Producer(KafkaProducer):  # type: ignore[misc]
+class Producer(KafkaProducer):  # type: ignore[misc]
+    """kafka-python's producer, made by `new_producer`."""
+
     def __init__(self, **configs: object) -> None:
         super().__init__(**configs)
         # As in `Consumer`: the setting of this name does not reach the requests.
@@ -40,6 +54,49 @@ class _Producer(KafkaProducer):  # type: ignore[misc]
     def abandon(self) -> None:
         """Fail what is in flight, so that `close` does not wait for it."""
         self._sender.force_close()
+
+    def commit(self, offsets: Mapping[object, object], group: str, timeout_ms: int) -> None:
+        """Commit offsets and the open transaction; the client's own calls would wait without end.
+
+        Raises
+        ------
+        KafkaError
+            It failed, or nobody answered in time.
+        """
+        manager = self._transaction_manager
+        for step in (lambda: manager.send_offsets_to_transaction(offsets, group), manager.begin_commit):
+            result = step()
+            self._sender.wakeup()
+            if not result.wait(timeout_ms):
+                raise KafkaTimeoutError(f"no answer to a commit within {timeout_ms} ms")
+
+
+def new_producer(settings: Mapping[str, object], *, delivery_timeout_ms: int, **owned: object) -> Producer:
+    """A connected producer that waits for every replica in sync and sends each record once, in order.
+
+    Raises
+    ------
+    SettingsError
+        The client refuses its settings.
+    TransportError
+        No broker answers.
+    """
+    producer: Producer = connect(
+        Producer,
+        {"metrics_enabled": False, "linger_ms": LINGER_MS, "batch_size": BATCH_BYTES, **settings},
+        acks="all",
+        enable_idempotence=True,
+        delivery_timeout_ms=delivery_timeout_ms,
+        allow_auto_create_topics=False,
+        value_serializer=_Nothing(),
+        **owned,
+    )
+    return producer
+
+
+class _Transactions(Protocol):
+    @property
+    def producer(self) -> Producer: ...
 
 
 class KafkaSink(TopicSink):
@@ -55,6 +112,8 @@ class KafkaSink(TopicSink):
         Records sent and not yet acknowledged at which `publish` waits.
     delivery_timeout_ms : int
         After this long without acknowledgement a record counts as not delivered.
+    transactions : KafkaTransactions, optional
+        Into whose open transaction everything is published, through its producer.
 
     Raises
     ------
@@ -71,22 +130,19 @@ class KafkaSink(TopicSink):
         *,
         in_flight_max: int = 20_000,
         delivery_timeout_ms: int = 120_000,
+        transactions: _Transactions | None = None,
     ) -> None:
         settings = client_settings(client)
         super().__init__(topic, brokers(settings), describe_topics(client, [topic]))
         self._in_flight_max = in_flight_max
         self._delivery_timeout_ms = delivery_timeout_ms
         self._in_flight: deque[tuple[FutureRecordMetadata, int]] = deque()
-        self._producer: _Producer | None = None
         self._failed = [partial(self._fail, number) for number in range(self._partitions)]
-        self._producer = connect(
-            _Producer,
-            {"metrics_enabled": False, "linger_ms": LINGER_MS, "batch_size": BATCH_BYTES, **settings},
-            acks="all",
-            enable_idempotence=True,
-            delivery_timeout_ms=delivery_timeout_ms,
-            allow_auto_create_topics=False,
-            value_serializer=_Nothing(),
+        self._own = transactions is None
+        self._producer: Producer | None = (
+            new_producer(settings, delivery_timeout_ms=delivery_timeout_ms)
+            if transactions is None
+            else transactions.producer
         )
 
     def publish(
@@ -136,10 +192,15 @@ class KafkaSink(TopicSink):
             self._wait_for_oldest(since_s, timeout_ms)
         self._raise_failure()
 
+    def _fail(self, target: int | None, cause: object) -> None:
+        if isinstance(cause, FENCED) and self._failure is None:
+            self._failure = fenced(cause)
+        super()._fail(target, cause)
+
     def close(self) -> None:
         """Let go; what was published and not flushed may be dropped."""
         producer, self._producer = self._producer, None
-        if producer is None:
+        if producer is None or not self._own:
             return
         if any(not future.is_done for future, _ in self._in_flight):
             producer.abandon()

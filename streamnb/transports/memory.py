@@ -13,6 +13,7 @@ from typing import NamedTuple
 from streamnb.errors import DeliveryError, PositionError
 from streamnb.protocols import Start
 from streamnb.record import Headers, Partition, RecordBatch
+from streamnb.recovery import check_positions
 
 
 class Mark(Enum):
@@ -159,12 +160,8 @@ class MemorySource:
             The log has no such partition, begins after, or ends before, a position.
         """
         log = self._log
-        for partition in next_offsets:
-            if partition not in log.partitions():
-                raise PositionError(
-                    f"The log has no partition {partition}.",
-                    "Is this the log that the snapshot was made from?",
-                )
+        begin, end = (dict(zip(log.partitions(), ends, strict=True)) for ends in (log.begin, log.end))
+        check_positions(next_offsets, begin, end)
         if next_offsets:
             taken = {
                 partition: next_offsets.get(partition, log.begin[partition.number])
@@ -173,7 +170,6 @@ class MemorySource:
         else:
             taken = {partition: self._first(partition.number, start) for partition in log.partitions()}
         self._positions = {partition.number: next_offset for partition, next_offset in taken.items()}
-        self._check_positions()
         self._finished = False
         self._cursor = self._first_element()
         return taken
@@ -249,17 +245,11 @@ class MemorySource:
 
     def _check_positions(self) -> None:
         for number, position in self._positions.items():
-            partition = Partition(self._log.topic, number)
-            begin, end = self._log.begin[number], self._log.end[number]
+            partition, begin = Partition(self._log.topic, number), self._log.begin[number]
             if position < begin:
                 raise PositionError(
                     f"{partition} begins at offset {begin}: offsets {position} to {begin - 1} are lost.",
                     "They were deleted before they were learned: keep records longer than a stop lasts.",
-                )
-            if position > end:
-                raise PositionError(
-                    f"{partition} ends at offset {end}, before the position {position}.",
-                    "Is this the log that the snapshot was made from?",
                 )
 
     def _batch(self, number: int, records: Sequence[MemoryRecord]) -> RecordBatch:

@@ -21,12 +21,13 @@ from typing import Any
 from streamnb.columns import Batch, Label
 from streamnb.config import Settings, load
 from streamnb.naive_bayes import NaiveBayes
+from streamnb.peers.sklearn import FEATURES
+from streamnb.peers.vowpal import OPTIONS, own_words
 from tests.bench.common import ROOT, Stream
-from tests.bench.streams import VW
 
+VW = f"{OPTIONS} -l 5"
 BATCH = 1_000  # messages
 SKLEARN_BATCH = 256
-SKLEARN_FEATURES = 1 << 18  # each partial_fit walks them all: more cost more, fewer make words collide
 WC_SHORT_BYTES, WC_LONG_BYTES = 8 << 20, 72 << 20
 
 PLAIN = "spam.toml, plain twin"
@@ -139,7 +140,7 @@ def sklearn_pass(stream: Stream) -> float:
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.naive_bayes import MultinomialNB
 
-    reader = HashingVectorizer(n_features=SKLEARN_FEATURES, alternate_sign=False, norm=None)
+    reader = HashingVectorizer(n_features=FEATURES, alternate_sign=False, norm=None)
     model, classes = MultinomialNB(), sorted(stream.classes)
     began = processor_seconds()
     for i in range(0, len(stream), SKLEARN_BATCH):
@@ -150,15 +151,12 @@ def sklearn_pass(stream: Stream) -> float:
     return processor_seconds() - began
 
 
-_VOWPAL_SPACE = str.maketrans({"|": " ", ":": " ", "\n": " ", "\r": " "})
-
-
 def vowpal_lines(stream: Stream) -> list[str]:
     """Input lines with their labels; vowpalwabbit splits the words itself, at white space."""
     two = len(stream.classes) == 2
-    answers = {label: f"{2 * c - 1 if two else c + 1} | " for c, label in enumerate(stream.classes)}
+    answers = {label: f"{2 * c - 1 if two else c + 1} " for c, label in enumerate(stream.classes)}
     pairs = zip(stream.texts, stream.labels, strict=True)
-    return [answers[label] + text.translate(_VOWPAL_SPACE) for text, label in pairs]
+    return [answers[label] + own_words(text) for text, label in pairs]
 
 
 def vowpal_pass(stream: Stream, *, ready: bool = False) -> float:

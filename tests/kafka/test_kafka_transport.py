@@ -6,6 +6,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 from kafka import KafkaProducer, TopicPartition
@@ -79,7 +80,7 @@ def source(closing: list[KafkaSource | KafkaSink]) -> MakeSource:
 def sink(closing: list[KafkaSource | KafkaSink]) -> MakeSink:
     """Build a sink that is closed after the test."""
 
-    def make(topic: str, client: Client, **settings: int) -> KafkaSink:
+    def make(topic: str, client: Client, **settings: Any) -> KafkaSink:  # noqa: ANN401 - the sink has them
         made = KafkaSink(topic, client, **settings)
         closing.append(made)
         return made

@@ -1,0 +1,103 @@
+# A number's normals, in C: the twins of `Gaussian.log_density` and `Moments.add`. The order of every sum is
+# the plain one, so that the bits are the same.
+
+from libc.math cimport exp, isnan, log, log1p
+from libc.stdint cimport int64_t, uint64_t
+
+cdef enum:
+    BY_CLASS, BY_ALL, BY_GIVEN  # whose variance
+
+
+cdef struct Moments:  # of one number, per class
+    double* n
+    double* mean
+    double* squares
+
+
+cdef struct Normals:  # a Gaussian's parameters, and the constants of the plain module
+    int variance
+    double given
+    double pseudo_observations
+    double robust
+    double variance_min
+    double broad
+
+
+cdef inline void add_number(const Moments* moments, double x, uint64_t c, double weight) noexcept nogil:
+    """The twin of `Moments.add`."""
+    cdef double n = moments.n[c] + weight
+    cdef double step = x - moments.mean[c]
+    cdef double more
+    moments.mean[c] = x if moments.n[c] == 0 else moments.mean[c] + step * weight / n
+    moments.n[c] = n
+    more = weight * step * (x - moments.mean[c])
+    moments.squares[c] += more if more > 0.0 else 0.0
+
+
+cdef inline double pooled_variance(const Moments* moments, uint64_t n_classes, double* weight) noexcept nogil:
+    """The twin of `Moments.pooled`: the variance, and into `weight` what it is of."""
+    cdef double n = 0.0, mean = 0.0, squares = 0.0, step, together
+    cdef uint64_t c
+    for c in range(n_classes):
+        if moments.n[c] == 0:
+            continue
+        step = moments.mean[c] - mean
+        together = n + moments.n[c]
+        squares += moments.squares[c] + step * step * (n * moments.n[c] / together)
+        mean += step * (moments.n[c] / together)
+        n = together
+    weight[0] = n
+    return squares / n if n != 0 else 0.0
+
+
+cdef inline double log_normal(double x, double mean, double variance) noexcept nogil:
+    return -0.5 * log(variance) - (x - mean) * (x - mean) / (2.0 * variance)
+
+
+cdef inline double log_sum(double a, double b) noexcept nogil:
+    cdef double top = b if b > a else a
+    return top + log1p(exp((b if b < a else a) - top))
+
+
+cdef inline double at_least(double variance, double least) noexcept nogil:
+    return least if least > variance else variance
+
+
+cdef inline void add_log_density(
+    const Moments* moments,
+    uint64_t n_classes,
+    const Normals* normals,
+    double x,
+    const int64_t* active,
+    uint64_t S,
+    double* z,
+) noexcept nogil:
+    """Add the log density per active class to ``z[S]``; a missing number adds nothing."""
+    cdef double k = normals.pseudo_observations, n = 0.0, n_shared = 0.0, squares = 0.0, pooled_mean = 0.0
+    cdef double pooled, variance, value, broad = 0.0
+    cdef uint64_t c, j
+    if isnan(x):
+        return
+    pooled = pooled_variance(moments, n_classes, &n)
+    if n == 0 or pooled < normals.variance_min:
+        return
+    for j in range(S):
+        c = active[j]
+        pooled_mean += moments.mean[c] * (moments.n[c] / n)
+        n_shared += moments.n[c]
+        squares += moments.squares[c]
+    variance = normals.given
+    if normals.variance == BY_ALL:
+        variance = at_least((squares + k * pooled) / (n_shared + k), normals.variance_min)
+    if normals.robust != 0:
+        broad = log(normals.robust) + log_normal(x, pooled_mean, normals.broad * pooled)
+    for j in range(S):
+        c = active[j]
+        if normals.variance == BY_CLASS:
+            variance = pooled
+            if moments.n[c] + k > 0:
+                variance = at_least((moments.squares[c] + k * pooled) / (moments.n[c] + k), normals.variance_min)
+        value = log_normal(x, moments.mean[c] if moments.n[c] != 0 else pooled_mean, variance)
+        if normals.robust != 0:
+            value = log_sum(log1p(-normals.robust) + value, broad)
+        z[j] += value

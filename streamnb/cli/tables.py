@@ -1,0 +1,129 @@
+"""Figures as tables for a person; wide as the terminal, plain in a pipe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from streamnb.evaluation import Difference, Evaluation, Interval
+
+PIPE_WIDTH = 140
+CLASSES_MAX = 20
+"""Of more classes the most frequent are shown."""
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
+    """A table whose first column is text and whose others are numbers."""
+    table = Table(*header, box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*row)
+    console = Console(markup=False, highlight=False)
+    if not console.is_terminal:
+        console = Console(markup=False, highlight=False, width=PIPE_WIDTH)
+    console.print(table)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A figure, or a dash where there is none.
+
+    Examples
+    --------
+    >>> number(0.98765), number(None), number(1.9, 3)
+    ('0.9877', '-', '1.900')
+    """
+    return "-" if value is None or math.isnan(value) else f"{value:,.{digits}f}"
+
+
+def print_evaluation(figures: Evaluation, vocabulary: int, refused: int) -> None:
+    """What an evaluation found: of all messages, of the window; by class; by what was promised."""
+    window, between = figures.window, figures.intervals
+    rows = [
+        ("accuracy", figures.accuracy, window.accuracy, between.get("accuracy")),
+        ("log loss, nats", figures.log_loss, window.log_loss, between.get("log_loss")),
+        ("1-ROCA %", figures.roca_loss_pct, figures.window_roca_loss_pct, between.get("roca_loss_pct")),
+        ("lam %", figures.lam_pct, window.lam_pct, None),
+        ("Brier score", figures.brier, window.brier, None),
+        (f"calibration error, after {figures.warm_up}", figures.ece, window.ece, None),
+    ]
+    print_table(
+        ["", "all", "95 % between", f"last {window.n:,}"],
+        [[name, number(whole), _span(interval), number(newest)] for name, whole, newest, interval in rows],
+    )
+    if len(figures.classes) <= CLASSES_MAX:
+        shown = figures.classes
+    else:
+        counts = {name: sum(row.values()) for name, row in figures.confusion.items()}
+        shown = sorted(figures.classes, key=lambda name: -counts[name])[:CLASSES_MAX]
+    header = [
+        "class",
+        "recall",
+        "precision",
+        *(f"taken for {name}" for name in shown[: 6 * (len(shown) < 7)]),
+    ]
+    print_table(
+        header,
+        [
+            [
+                name,
+                number(figures.recall[name]),
+                number(figures.precision[name]),
+                *(f"{figures.confusion[name][other]:,}" for other in shown[: len(header) - 3]),
+            ]
+            for name in shown
+        ],
+    )
+    print_table(
+        ["said, mean p", "true, accuracy", "messages"],
+        [[number(part.p, 3), number(part.accuracy, 3), f"{part.n:,}"] for part in figures.reliability],
+    )
+    print(
+        f"{figures.n:,} labelled messages, {figures.new_class} of a class not learned before; "
+        f"{refused} lines refused; vocabulary {vocabulary:,}; {number(figures.messages_per_s, 0)} messages/s"
+    )
+
+
+def print_comparison(rows: Sequence[tuple[str, Evaluation, Difference | None]]) -> None:
+    """A row a model; the p and the difference are against the first."""
+    print_table(
+        [
+            "model",
+            "log loss",
+            "1-ROCA %",
+            "calibration error",
+            "accuracy",
+            "McNemar p",
+            "log loss - first",
+            "messages/s",
+        ],
+        [
+            [
+                name,
+                number(figures.log_loss),
+                number(figures.roca_loss_pct, 3),
+                number(figures.ece),
+                number(figures.accuracy),
+                "" if apart is None else f"{apart.mcnemar_p:.2g}",
+                ""
+                if apart is None
+                else f"{apart.log_loss:+.4f} ({apart.interval.low:+.4f} to {apart.interval.high:+.4f})",
+                number(figures.messages_per_s, 0),
+            ]
+            for name, figures, apart in rows
+        ],
+    )
+    first = rows[0][1]
+    print(
+        f"{first.n:,} labelled messages, {first.new_class} of a class not learned before; "
+        f"calibration error after {first.warm_up}; p, and the difference with its 95 % interval, "
+        f"against {rows[0][0]}"
+    )
+
+
+def _span(interval: Interval | None) -> str:
+    return "" if interval is None else f"{interval.low:.4f} and {interval.high:.4f}"

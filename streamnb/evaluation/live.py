@@ -1,0 +1,125 @@
+"""The same figures while the engine runs: metrics of what labelled messages' scores were worth.
+
+They are of this run: no snapshot holds them, no digest knows them, and a record that is read again after a
+crash is judged again. What they need does not grow with the stream.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from streamnb.columns import Label, Scores
+from streamnb.evaluation.outcomes import outcomes_of
+from streamnb.evaluation.tally import Figures, Tally, Window
+
+
+class EvaluationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the engine finds out about its own scores, for messages that come with a label.
+
+    Parameters
+    ----------
+    window_messages : int
+        How many of the newest labelled messages have figures of their own, 48 bytes each; 0 judges none.
+    """
+
+    window_messages: int = 1_000
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a window below 0 or of more messages than memory is good for."""
+        if not 0 <= self.window_messages <= 1_000_000:
+            raise ValueError("`window_messages` must be from 0 to 1000000")
+
+
+class LiveEvaluation:
+    """Judges scores batch by batch; a collector for the metrics page, which reads it in its own thread.
+
+    Parameters
+    ----------
+    settings : EvaluationSettings
+
+    Examples
+    --------
+    >>> from streamnb import NaiveBayes
+    >>> from streamnb.columns import Batch
+    >>> live, batch = LiveEvaluation(), Batch({"text": ["win", "lunch", "win"]}, ["spam", "ham", "spam"])
+    >>> live.add(NaiveBayes().step(batch), batch.labels)
+    >>> live.sentence()
+    '1 labelled message judged: accuracy 1.0000, log loss 0.4055; the last 1: 1.0000, 0.4055'
+    """
+
+    def __init__(self, settings: EvaluationSettings | None = None) -> None:
+        self._size = (settings or EvaluationSettings()).window_messages
+        self._tally = Tally()
+        self._window = Window(self._size)
+        self._new_class = 0
+        self._classes: Sequence[Label] = ()
+        self._lock = threading.Lock()
+
+    def add(self, scores: Scores, labels: Sequence[Label | None]) -> None:
+        """Judge a batch; without a label there is nothing to judge."""
+        if not self._size or all(label is None for label in labels):
+            return
+        outcomes = outcomes_of(scores, labels)
+        with self._lock:
+            self._tally.add(outcomes)
+            self._window.add(outcomes)
+            self._new_class += outcomes.new_class
+            self._classes = scores.classes
+
+    def sentence(self) -> str:
+        """The figures in a line for the log; nothing while no message was judged."""
+        (whole, window, _), _ = self._figures()
+        if not whole.n:
+            return ""
+        return (
+            f"{whole.n} labelled message{'s' if whole.n > 1 else ''} judged: "
+            f"accuracy {whole.accuracy:.4f}, log loss {whole.log_loss:.4f}; "
+            f"the last {window.n}: {window.accuracy:.4f}, {window.log_loss:.4f}"
+        )
+
+    def collect(self) -> Iterator[Metric]:
+        """The figures as they stand, for a registry of `prometheus_client`."""
+        (whole, window, ranking), new_class = self._figures()
+        both = {"all": whole, "window": window}
+        judged = CounterMetricFamily(
+            "streamnb_judged",
+            "Labelled messages, by whether their class had been learned",
+            labels=["outcome"],
+        )
+        judged.add_metric(["judged"], whole.n)
+        judged.add_metric(["new_class"], new_class)
+        yield judged
+        for name, what in (
+            ("accuracy", "Share of labels that were predicted"),
+            ("log_loss", "Mean of -log p of the label, in nats"),
+            ("brier", "Brier score, summed over the classes"),
+            ("ece", "Expected calibration error, 15 bins of the predicted class's posterior"),
+        ):
+            gauge = GaugeMetricFamily(f"streamnb_{name}", what, labels=["over"])
+            for over, figures in both.items():
+                gauge.add_metric([over], getattr(figures, name))
+            yield gauge
+        if ranking is not None:
+            yield GaugeMetricFamily(
+                "streamnb_roca_loss_pct", "Area above the ROC curve of the window, in per cent", value=ranking
+            )
+        for name, what in (
+            ("recall", "Share of a class's messages that were predicted"),
+            ("precision", "Share of a class's predictions that were right"),
+        ):
+            gauge = GaugeMetricFamily(f"streamnb_{name}", what, labels=["class", "over"])
+            for over, figures in both.items():
+                for label, value in getattr(figures, name).items():
+                    if not math.isnan(value):
+                        gauge.add_metric([label, over], value)
+            yield gauge
+
+    def _figures(self) -> tuple[tuple[Figures, Figures, float | None], int]:
+        with self._lock:
+            window, ranking = self._window.figures(self._classes)
+            return (self._tally.figures(self._classes), window, ranking), self._new_class

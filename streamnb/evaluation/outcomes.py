@@ -1,0 +1,176 @@
+"""What became of each message: its posterior beside the label that came with it, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamnb.columns import Floats, Label, Scores
+
+LOG_LOSS_FLOOR = 1e-15
+UNLABELLED, ABSENT = -1, -2
+
+Columns = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """The messages of a batch that are judged: labelled, and of a class that had been learned before.
+
+    A message whose class had never been learned counts in `new_class` and in no column: no model could have
+    named it.
+
+    Parameters
+    ----------
+    labelled, new_class : int
+        Messages with a label, and those of them whose class had never been learned.
+    truth, predicted : ndarray of int64
+        Classes, as columns of the scores. The likeliest is predicted; of equals the smallest label.
+    loss : ndarray of float64
+        ``-log p`` of the truth in nats, p not below 1e-15.
+    brier : ndarray of float64
+        ``sum_c (p_c - [c is the truth])^2``, from 0 to 2.
+    top : ndarray of float64
+        The posterior of the predicted class.
+    margin : ndarray of float64
+        How far u ranks the second class ahead of the first; NaN where there are more than two.
+    """
+
+    labelled: int
+    new_class: int
+    truth: Columns
+    predicted: Columns
+    loss: Floats
+    brier: Floats
+    top: Floats
+    margin: Floats
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        """Whether the label was predicted."""
+        return np.equal(self.truth, self.predicted)
+
+
+class _Columns(dict[Label | None, int]):
+    """The column of each class; of what is none, a number below 0."""
+
+    def __missing__(self, label: Label | None) -> int:
+        return UNLABELLED if label is None else ABSENT
+
+
+def outcomes_of(scores: Scores, labels: Sequence[Label | None]) -> Outcomes:
+    """Judge a batch's scores by its labels.
+
+    Parameters
+    ----------
+    scores : Scores
+    labels : sequence of Label or None
+        One a row; without one a message is not judged.
+
+    Examples
+    --------
+    >>> from streamnb import NaiveBayes
+    >>> from streamnb.columns import Batch
+    >>> batch = Batch({"text": ["win money", "lunch", "win", "lunch"]}, ["spam", "ham", "spam", None])
+    >>> outcomes = outcomes_of(NaiveBayes().step(batch), batch.labels)
+    >>> outcomes.labelled, outcomes.new_class, outcomes.correct.tolist()
+    (3, 2, [True])
+    """
+    columns = _Columns({label: c for c, label in enumerate(scores.classes)})
+    truth = np.fromiter(map(columns.__getitem__, labels), np.int64, len(labels))
+    labelled = int(np.count_nonzero(truth != UNLABELLED))
+    judged = (truth >= 0) & (truth < scores.n_classes)
+    if scores.classes:
+        judged &= ~np.isnan(_picked(scores.u, np.maximum(truth, 0)))  # NaN: declared, but never learned
+    if not judged.all():
+        rows = np.flatnonzero(judged)
+        truth, scores = truth[rows], scores.take(rows.tolist())
+    posterior = scores.posterior
+    predicted, p = _likeliest(scores.classes, posterior), _picked(posterior, truth)
+    return Outcomes(
+        labelled=labelled,
+        new_class=labelled - len(truth),
+        truth=truth,
+        predicted=predicted,
+        loss=-np.log(np.maximum(p, LOG_LOSS_FLOOR)),
+        brier=np.einsum("ij,ij->i", posterior, posterior) - 2.0 * p + 1.0,
+        top=_picked(posterior, predicted),
+        margin=_margins(scores.u),
+    )
+
+
+def joined(parts: Sequence[Outcomes]) -> Outcomes:
+    """Several batches as one."""
+    whole, real = np.zeros(0, np.int64), np.zeros(0)
+    return Outcomes(
+        labelled=sum(part.labelled for part in parts),
+        new_class=sum(part.new_class for part in parts),
+        truth=np.concatenate([whole, *(part.truth for part in parts)]),
+        predicted=np.concatenate([whole, *(part.predicted for part in parts)]),
+        loss=np.concatenate([real, *(part.loss for part in parts)]),
+        brier=np.concatenate([real, *(part.brier for part in parts)]),
+        top=np.concatenate([real, *(part.top for part in parts)]),
+        margin=np.concatenate([real, *(part.margin for part in parts)]),
+    )
+
+
+def predictions(scores: Scores) -> list[Label | None]:
+    """The likeliest class of each row; of equals the smallest; none where no class was known.
+
+    Examples
+    --------
+    >>> from streamnb import NaiveBayes
+    >>> from streamnb.columns import Batch
+    >>> predictions(NaiveBayes().step(Batch({"text": ["lunch", "lunch"]}, ["ham", "ham"])))
+    [None, 'ham']
+    """
+    if not scores.classes:
+        return [None] * len(scores)
+    columns = _likeliest(scores.classes, scores.posterior)
+    return [
+        scores.classes[c] if n else None
+        for c, n in zip(columns.tolist(), scores.n_classes.tolist(), strict=True)
+    ]
+
+
+def _picked(matrix: Floats, columns: Columns) -> Floats:
+    """One value a row; a flat `take` costs a third of fancy indexing."""
+    n, width = matrix.shape
+    return matrix.take(np.arange(0, n * width, width or 1)[:n] + columns)
+
+
+def _likeliest(classes: Sequence[Label], posterior: Floats) -> Columns:
+    """The column of each row's highest posterior; of equals that of the smallest label.
+
+    A column that a row does not know yet holds 0, and never wins.
+    """
+    first, *others = sorted(range(len(classes)), key=classes.__getitem__) or [0]
+    best = np.full(len(posterior), first, np.int64)
+    if others:
+        top = posterior[:, first].copy()
+        for c in others:  # argmax over so short rows takes several times as long
+            ahead = posterior[:, c] > top
+            best[ahead] = c
+            np.copyto(top, posterior[:, c], where=ahead)
+    return best
+
+
+def _margins(u: Floats) -> Floats:
+    """How far the second class is ahead of the first; an absent or unlabelled one is behind by all."""
+    n, width = u.shape
+    if width > 2:
+        return np.full(n, np.nan)
+    u = u if width == 2 else np.column_stack([u, np.full((n, 2 - width), np.nan)])
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        margins: Floats = u[:, 1] - u[:, 0]
+        odd = np.isnan(margins)
+        if odd.any():
+            first, second = np.where(np.isnan(u[odd]), -np.inf, u[odd]).T
+            margins[odd] = np.where(first == second, 0.0, second - first)
+    return margins

@@ -1,0 +1,200 @@
+"""Running sums over outcomes: of all messages so far, and of the newest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamnb.columns import Floats, Label
+from streamnb.evaluation.outcomes import Outcomes
+from streamnb.evaluation.ranking import lam_pct, roca_loss_pct
+
+BINS = 15
+"""Of the reliability curve: equal widths from 0 to 1, by the posterior of the predicted class."""
+
+
+@dataclass(slots=True)
+class Bin:
+    """One bin of the reliability curve.
+
+    Parameters
+    ----------
+    n : int
+    p, accuracy : float
+        What was said, the mean posterior of the predicted class, and what was true, the share that was right.
+    """
+
+    n: int
+    p: float
+    accuracy: float
+
+
+@dataclass(slots=True)
+class Figures:
+    """What scores were worth.
+
+    Parameters
+    ----------
+    n : int
+        Judged messages.
+    accuracy, log_loss, brier, ece : float
+        The log loss in nats; the Brier score summed over the classes (0 to 2); the expected calibration
+        error over 15 bins of the predicted class's posterior. NaN over none.
+    lam_pct : float or None
+        The two classes' shares of errors averaged as log odds, in per cent; with two classes only.
+    recall, precision : dict of str to float
+        Per class; NaN where it never came, or was never predicted.
+    confusion : dict of str to dict of str to int
+        The class that came, the class predicted, how often.
+    reliability : list of Bin
+        Those bins of the 15 that hold messages.
+    """
+
+    n: int
+    accuracy: float
+    log_loss: float
+    brier: float
+    ece: float
+    lam_pct: float | None
+    recall: dict[str, float]
+    precision: dict[str, float]
+    confusion: dict[str, dict[str, int]]
+    reliability: list[Bin]
+
+
+class Tally:
+    """Sums over outcomes, of a size that does not grow with the stream.
+
+    Parameters
+    ----------
+    warm_up : int
+        How many of the first messages the calibration error and the reliability curve leave out: a model
+        that knows next to nothing is not what they ask about.
+
+    Examples
+    --------
+    >>> from streamnb import NaiveBayes
+    >>> from streamnb.columns import Batch
+    >>> from streamnb.evaluation.outcomes import outcomes_of
+    >>> batch = Batch({"text": ["win", "lunch", "win", "lunch"]}, ["spam", "ham", "spam", "spam"])
+    >>> tally = Tally()
+    >>> tally.add(outcomes_of(NaiveBayes().step(batch), batch.labels))
+    >>> figures = tally.figures(["spam", "ham"])
+    >>> figures.accuracy, figures.recall["spam"], figures.confusion["spam"]
+    (0.5, 0.5, {'spam': 1, 'ham': 1})
+    """
+
+    def __init__(self, warm_up: int = 0) -> None:
+        self.warm_up = warm_up
+        self.n = 0
+        self._loss = 0.0
+        self._brier = 0.0
+        self._confusion = np.zeros((0, 0), np.int64)
+        self._bin_p = np.zeros(BINS)
+        self._bin_n = np.zeros((BINS, 2), np.int64)  # wrong, right
+
+    def add(self, outcomes: Outcomes) -> None:
+        """Count a batch's outcomes."""
+        n = len(outcomes)
+        if not n:
+            return
+        self._loss += float(outcomes.loss.sum())
+        self._brier += float(outcomes.brier.sum())
+        self._count_classes(outcomes.truth, outcomes.predicted)
+        after = max(0, self.warm_up - self.n)
+        self.n += n
+        top, correct = outcomes.top[after:], outcomes.correct[after:]
+        bins = np.maximum(np.ceil(top * BINS).astype(np.int64) - 1, 0)  # (0, 1/15], (1/15, 2/15], ...
+        self._bin_p += np.bincount(bins, top, BINS)
+        self._bin_n += np.bincount(2 * bins + correct, minlength=2 * BINS).reshape(BINS, 2)
+
+    def _count_classes(self, truth: NDArray[np.int64], predicted: NDArray[np.int64]) -> None:
+        wanted = 1 + int(max(truth.max(), predicted.max()))
+        size = len(self._confusion)
+        if wanted > size:
+            grown = np.zeros((wanted, wanted), np.int64)
+            grown[:size, :size] = self._confusion
+            self._confusion, size = grown, wanted
+        pairs = np.bincount(truth * size + predicted, minlength=size * size)
+        self._confusion += pairs.reshape(size, size)
+
+    def figures(self, classes: Sequence[Label]) -> Figures:
+        """What the sums come to; `classes` as the scores have them."""
+        n, matrix = self.n, np.zeros((len(classes), len(classes)), np.int64)
+        size = len(self._confusion)
+        matrix[:size, :size] = self._confusion
+        names, right = [str(label) for label in classes], np.diag(matrix)
+        recall, precision = _shares(right, matrix.sum(axis=1)), _shares(right, matrix.sum(axis=0))
+        sizes = self._bin_n.sum(axis=1)
+        filled = np.flatnonzero(sizes)
+        counts, p, correct = sizes[filled], self._bin_p[filled], self._bin_n[filled, 1]
+        return Figures(
+            n=n,
+            accuracy=float(right.sum()) / n if n else math.nan,
+            log_loss=self._loss / n if n else math.nan,
+            brier=self._brier / n if n else math.nan,
+            ece=float(np.abs(p - correct).sum() / counts.sum()) if len(filled) else math.nan,
+            lam_pct=lam_pct((1.0 - recall[0], 1.0 - recall[1])) if len(classes) == 2 else None,
+            recall=dict(zip(names, recall, strict=True)),
+            precision=dict(zip(names, precision, strict=True)),
+            confusion={
+                name: dict(zip(names, row, strict=True))
+                for name, row in zip(names, matrix.tolist(), strict=True)
+            },
+            reliability=[
+                Bin(k, said / k, true / k)
+                for k, said, true in zip(counts.tolist(), p.tolist(), correct.tolist(), strict=True)
+            ],
+        )
+
+
+class Window:
+    """The newest outcomes, as columns of a fixed size that are written round and round.
+
+    Parameters
+    ----------
+    size : int
+        Judged messages; 48 bytes each.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._n = 0
+        whole, real = ("truth", "predicted"), ("loss", "brier", "top", "margin")
+        self._columns: dict[str, NDArray[np.int64] | Floats] = {
+            **{name: np.zeros(size, np.int64) for name in whole},
+            **{name: np.zeros(size) for name in real},
+        }
+
+    def add(self, outcomes: Outcomes) -> None:
+        """Put a batch's outcomes in the place of the oldest."""
+        n = min(len(outcomes), self.size)
+        begin = (self._n + len(outcomes) - n) % self.size
+        fit = min(n, self.size - begin)
+        for name, column in self._columns.items():
+            newest = getattr(outcomes, name)[len(outcomes) - n :]
+            column[begin : begin + fit] = newest[:fit]
+            column[: n - fit] = newest[fit:]
+        self._n += len(outcomes)
+
+    def figures(self, classes: Sequence[Label]) -> tuple[Figures, float | None]:
+        """The figures of the window, and its 1-ROCA % where there are two classes."""
+        held = self.outcomes()
+        tally = Tally()
+        tally.add(held)
+        ranking = roca_loss_pct(held.margin, held.truth == 1) if len(classes) == 2 else None
+        return tally.figures(classes), ranking
+
+    def outcomes(self) -> Outcomes:
+        """What it holds, in no particular order."""
+        n = min(self._n, self.size)
+        held = {name: column[:n].copy() for name, column in self._columns.items()}
+        return Outcomes(labelled=n, new_class=0, **held)  # type: ignore[arg-type]
+
+
+def _shares(part: NDArray[np.int64], whole: NDArray[np.int64]) -> list[float]:
+    return [a / b if b else math.nan for a, b in zip(part.tolist(), whole.tolist(), strict=True)]

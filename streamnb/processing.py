@@ -1,0 +1,135 @@
+"""One batch of records: decoded, scored, learned, published, accounted for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamnb.columns import Flag, Scores
+from streamnb.dead_letters import DeadLetters
+from streamnb.errors import RecordError
+from streamnb.evaluation.live import LiveEvaluation
+from streamnb.loop import Summary
+from streamnb.message import Decoder, Messages
+from streamnb.metrics import Metrics
+from streamnb.protocols import Classifier, Clock, Sink
+from streamnb.record import Partition, RecordBatch
+from streamnb.score import Output, encode
+
+
+class Processing:
+    """What the engine does with each batch.
+
+    Parameters
+    ----------
+    name : str
+        The model's, in every score.
+    classifier, decoder, sink, dead_letters, output, clock, metrics, evaluation
+        What a batch passes through.
+    summary : Summary
+        Of the run; its accounts are kept here.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        classifier: Classifier,
+        decoder: Decoder,
+        sink: Sink,
+        dead_letters: DeadLetters,
+        output: Output,
+        clock: Clock,
+        metrics: Metrics,
+        evaluation: LiveEvaluation,
+        summary: Summary,
+    ) -> None:
+        self.name = name
+        self.classifier = classifier
+        self.decoder = decoder
+        self.sink = sink
+        self.dead_letters = dead_letters
+        self.output = output
+        self.clock = clock
+        self.metrics = metrics
+        self.evaluation = evaluation
+        self.summary = summary
+        self.accounts = summary.accounts
+        self.emitted: dict[Partition, int] = {}  # offsets below were published in a committed transaction
+
+    def process(self, records: RecordBatch) -> int:
+        """One batch, from its bytes to its account; returns how many offsets held a record."""
+        began_s = self.clock.monotonic_s()
+        messages = self.decoder.decode(records)  # 2. Decode
+        scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
+        self.evaluation.add(scores, messages.batch.labels)
+        for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
+            what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
+            messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
+        published, learned = self._publish(records, messages, scores)  # 5. Publish
+        self._account(records, messages, published, learned)
+        self.metrics.batch_seconds.observe(self.clock.monotonic_s() - began_s)
+        return len(records) + sum(span.next_offset - span.first_offset for span in records.unreadable)
+
+    def _publish(self, records: RecordBatch, messages: Messages, scores: Scores) -> tuple[int, int]:
+        """Publish a batch; returns how many scores there are, and how many messages were learned.
+
+        What an earlier process published in a committed transaction is learned again and not published.
+        """
+        partition, labels = records.partition, messages.batch.labels
+        refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
+        kept = [i for i in range(len(labels)) if i not in refused]
+        unlabelled = [i for i in kept if labels[i] is None]
+        learned = len(kept) - len(unlabelled)
+        if self.output.emit == "unlabelled":
+            kept = unlabelled
+        scored, emitted = len(kept), self.emitted.get(partition, 0)
+        if records.offsets and records.offsets[0] < emitted:
+            kept = [i for i in kept if records.offsets[messages.rows[i]] >= emitted]
+        rows = [messages.rows[i] for i in kept]
+        offsets = [records.offsets[row] for row in rows]
+        states = None
+        if self.output.state:
+            state = {str(p): account.next_offset for p, account in self.accounts.items()}
+            states = [{**state, str(partition): offset} for offset in offsets]
+        scores = scores if len(kept) == len(scores) else scores.take(kept)
+        abstained = self.output.abstain.reasons(scores)
+        values = encode(
+            scores,
+            ids=[messages.ids[i] for i in kept],
+            model=self.name,
+            partition=partition,
+            offsets=offsets,
+            states=states,
+            abstained=abstained,
+        )
+        if abstained is not None:
+            self.metrics.abstain(abstained)
+        if values:
+            keys = [records.keys[row] for row in rows]
+            self.sink.publish(partition.number, values, keys, [()] * len(values))
+        self.dead_letters.publish(records, messages.refused, emitted)
+        return scored, learned
+
+    def _account(self, records: RecordBatch, messages: Messages, published: int, learned: int) -> None:
+        account = self.accounts[records.partition]
+        unreadable = sum(span.next_offset - span.first_offset for span in records.unreadable)
+        tombstones = sum(error.reason == "tombstone" for _, error in messages.refused)
+        outcome = account.advance(
+            records.next_offset,
+            read=len(records),
+            scored=published,
+            dead_lettered=len(messages.refused) - tombstones,
+            tombstones=tombstones,
+            unreadable=unreadable,
+        )
+        for name, n in outcome.items():
+            self.metrics.records.labels(name).inc(n)
+        for _, error in messages.refused:
+            self.metrics.dead_letters.labels(error.reason).inc()
+        put_aside = len(messages.refused) + unreadable
+        self.metrics.learned.inc(learned)
+        self.summary.records += len(records) + unreadable
+        self.summary.scored += published
+        self.summary.learned += learned
+        self.summary.dead_letters += put_aside
+        self.dead_letters.check_ratio(len(records) + unreadable, put_aside)

@@ -1,0 +1,58 @@
+"""Starting again inside the process, where only that can tell what became of a transaction."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from streamnb.engine import Engine
+from streamnb.errors import TransactionError, TransportError
+from streamnb.loop import Summary
+from streamnb.snapshot import Snapshot
+from streamnb.stopping import StopOnSignals
+
+BUDGET_S = 120.0
+PAUSE_S = 1.0
+_log = logging.getLogger("streamnb.supervision")
+
+
+def run(build: Callable[[], Engine], begin_from: Snapshot | None = None) -> Summary:
+    """Run an engine until it is stopped by a signal or the source has ended.
+
+    When the outcome of a transaction is not known, another engine, with another producer, takes its place
+    and goes on from the last snapshot. So do the next ones while no broker answers, for 120 s.
+
+    Parameters
+    ----------
+    build : callable
+        Makes an engine with nothing of an earlier one in it.
+    begin_from : Snapshot, optional
+        As of `Engine.run`.
+
+    Raises
+    ------
+    StreamnbError
+        Whatever an operator can act on. The last snapshot stays in force.
+    """
+    failing_since_s: float | None = None
+    while True:
+        try:
+            engine = build()
+            with StopOnSignals(engine.stop, engine.settings.stop_deadline_s):  # closing waits for the disk
+                try:
+                    return engine.run(begin_from)
+                finally:
+                    engine.close()
+                    if engine.summary.records:
+                        failing_since_s = None
+        except TransportError as error:
+            lost = isinstance(error, TransactionError)
+            if not lost and (failing_since_s is None or type(error) is not TransportError):
+                raise
+            failing_since_s = failing_since_s or time.monotonic()
+            if time.monotonic() - failing_since_s > BUDGET_S or (lost and engine.stopping):
+                raise
+            _log.warning("starting again from the last snapshot: %s", error)
+            begin_from = None
+            time.sleep(PAUSE_S)
