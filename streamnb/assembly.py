@@ -39,7 +39,7 @@ from streamnb.view import fields_of, reads_text
 if TYPE_CHECKING:
     from streamnb.transports.kafka_transactions import KafkaTransactions
 
-_OF_THE_MODEL = ("model", "tokens", "views", "prior", "message", "labels", "output")
+_OF_THE_MODEL = ("model", "tokens", "views", "prior", "forgetting", "message", "labels", "output")
 
 
 def description(settings: Settings) -> dict[str, object]:
@@ -66,6 +66,9 @@ def model(settings: Settings) -> NaiveBayes:
             tokenizer=settings.tokens,
             raw=settings.output.raw_posterior,
             explain=settings.output.explanation,
+            half_life_s=settings.forgetting.half_life_s,
+            half_life_messages=settings.forgetting.half_life_messages,
+            time_skew_max_s=settings.forgetting.time_skew_max_s,
         )
     except ValueError as error:
         raise SettingsError(
@@ -107,7 +110,7 @@ def decoder(settings: Settings) -> Decoder:
                     f"View `{view.name}` looks at the field `{field}`, absent from `message.{table}`.",
                     f"Add it to `message.{table}`.",
                 )
-    return Decoder(fields, settings.labels)
+    return Decoder(fields, settings.labels, timed=settings.forgetting.half_life_s is not None)
 
 
 def restored(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
@@ -206,6 +209,7 @@ def guard(settings: Settings) -> Guard | None:
 def source(settings: Settings, room: InputSettings) -> Source:
     """Where records come from."""
     if isinstance(room, LinesInput):
+        check_lines(settings)
         return JsonlSource(room.path, room.line_bytes_max)
     if isinstance(room, ConfluentInput):
         from streamnb.transports.confluent import ConfluentSource
@@ -217,6 +221,21 @@ def source(settings: Settings, room: InputSettings) -> Source:
     return KafkaSource(
         room.topics, client(settings, room), group=room.group, decompressed_bytes_max=bytes_max
     )
+
+
+def check_lines(settings: Settings) -> None:
+    """Whether lines of a file can be learned: they have no timestamps.
+
+    Raises
+    ------
+    SettingsError
+        The model forgets by time.
+    """
+    if settings.forgetting.half_life_s is not None:
+        raise SettingsError(
+            "`forgetting.half_life_s` goes by the records' timestamps, and lines of a file have none.",
+            "Set `forgetting.half_life_messages` instead.",
+        )
 
 
 def transactions(

@@ -17,6 +17,8 @@ from streamnb.bins import Binned, FixedEdges, LearnedEdges
 from streamnb.columns import Floats
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
+from streamnb.forgetting import FORGOTTEN
+from streamnb.moments import WEIGHT_ROUNDING
 from streamnb.sections import HINT, Section, Sections, floats, section
 
 
@@ -92,7 +94,8 @@ class BinCounts:
             ranges = self.ranges(key)
             if ranges is not None:
                 value = ranges.edges.value(x)
-                known = value is not None and ranges.counts[value - 1, class_index] >= weight
+                held = 0.0 if value is None else float(ranges.counts[value - 1, class_index])
+                known = held >= weight * (1 - WEIGHT_ROUNDING)
             else:
                 known = key in self.learned and (x, class_index, weight) in self.learned[key].waiting
             if not known:
@@ -109,7 +112,19 @@ class BinCounts:
                 continue
             value = ranges.edges.value(x)
             assert value is not None
-            ranges.counts[value - 1, class_index] -= weight
+            held = float(ranges.counts[value - 1, class_index])
+            ranges.counts[value - 1, class_index] = max(0.0, held - weight)
+            self._forget(key)
+
+    def fade(self, factor: float) -> None:
+        """Multiply all counts; those too small go, and numbers that wait still with weights too small."""
+        for key, learned in list(self.learned.items()):
+            learned.fade(factor)
+            if learned.fixed is None and not learned.waiting:
+                del self.learned[key]
+        for key in list(self.counts):
+            counts = self.counts[key] * factor
+            self.counts[key] = np.where((counts >= FORGOTTEN) | (factor >= 1.0), counts, 0.0)
             self._forget(key)
 
     def merge(self, other: BinCounts, classes: Sequence[int]) -> None:
@@ -142,7 +157,7 @@ class BinCounts:
             if not self.learned[key].waiting:
                 del self.learned[key]
         for key, counts in amounts.items():
-            self.counts[key] -= counts
+            self.counts[key] = np.maximum(0.0, self.counts[key] - counts)
             self._forget(key)
 
     def _to_take(
@@ -162,7 +177,7 @@ class BinCounts:
                     taken[:, list(classes)] = other.counts[key]
                 for x, c, weight in numbers:
                     taken[(ranges.edges.value(x) or 1) - 1, c] += weight
-                known = bool((ranges.counts >= taken).all())
+                known = bool((ranges.counts >= taken * (1 - WEIGHT_ROUNDING)).all())
             elif known:
                 waiting[key] = numbers
                 known = (

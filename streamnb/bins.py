@@ -21,6 +21,7 @@ import numpy as np
 
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
+from streamnb.forgetting import FORGOTTEN
 from streamnb.sections import HINT, Section, Sections, floats
 
 BINS_MAX = 1000
@@ -180,6 +181,11 @@ class LearnedEdges:
             raise ValueError(f"{x!r} was not learned that often; nothing was unlearned")
         self.waiting.remove((x, class_index, weight))
         return []
+
+    def fade(self, factor: float) -> None:
+        """Multiply the weights of the numbers that wait; those of too little weight go."""
+        faded_ones = [(x, c, weight * factor) for x, c, weight in self.waiting]
+        self.waiting = [number for number in faded_ones if number[2] >= FORGOTTEN or factor >= 1.0]
 
     def merge(self, other: LearnedEdges, classes: Sequence[int]) -> list[Binned]:
         """Add another's numbers; ``classes[j]`` is this one's index of the other's class j.

@@ -47,11 +47,18 @@ class Batch:
         ``None``: score only.
     weights : sequence of float or None
         One positive number a message; ``None`` means 1 for all.
+    times : sequence of (float or None), or None
+        When each message was made, in seconds since 1970, for a model that forgets by time; no other looks
+        at them. A message without one counts as new as the newest of its partition.
+    partition : str
+        Where the messages come from: each partition has a newest time of its own.
     """
 
     fields: Mapping[str, Sequence[object]]
     labels: Sequence[Label | None]
     weights: Sequence[float] | None = None
+    times: Sequence[float | None] | None = None
+    partition: str = ""
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -32,6 +32,7 @@ from streamnb.endpoints import (
 )
 from streamnb.errors import DataError, SettingsError, StorageError
 from streamnb.evaluation.live import EvaluationSettings
+from streamnb.forgetting import Forgetting
 from streamnb.guard import GuardSettings
 from streamnb.loop import EngineSettings
 from streamnb.message import MessageFields
@@ -93,6 +94,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: Tokenizer = Tokenizer()
     views: tuple[View, ...] = (View("words", Words()),)
     prior: Prior | None = None
+    forgetting: Forgetting = Forgetting()
     message: MessageFields = MessageFields()
     labels: dict[str, str] = {}
     kafka: Client = {}

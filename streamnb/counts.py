@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from streamnb.columns import Floats
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
-from streamnb.sections import HINT, Section, Sections, floats, section
+from streamnb.forgetting import fade_rows
+from streamnb.sections import HINT, Section, Sections, check_text, floats, section
 
 
 class Counted(Protocol):
@@ -212,6 +213,11 @@ class CountStore:
         for counts in self.views.values():
             counts.add_class()
 
+    def fade(self, factor: float) -> None:
+        """Multiply all counts; tokens of which too little is left go."""
+        for counts in self.views.values():
+            fade_rows(counts.rows, counts.totals, factor)
+
     def merge(self, other: CountStore, classes: Sequence[int]) -> None:
         """Add another store of the same views; see `ViewCounts.merge`."""
         for view, counts in self.views.items():
@@ -360,7 +366,7 @@ def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
         or bool((frozen.views >= n_views).any())
     ):
         raise SnapshotError("The tokens of the count store overlap or point outside.", HINT)
-    _check_text(blob, frozen.ends)
+    check_text(blob, frozen.ends)
     if not counts.any(axis=1).all():
         raise SnapshotError("A token of the count store counts nothing.", HINT)
     for view in range(n_views):
@@ -389,17 +395,6 @@ def _rows_of(frozen: Frozen) -> Iterator[tuple[int, str, list[float]]]:
     ):
         yield view, blob[start:end].decode(), row
         start = end
-
-
-def _check_text(blob: NDArray[np.uint8], ends: NDArray[np.uint64]) -> None:
-    """UTF-8 as a whole, and no token that begins inside a character."""
-    try:
-        blob.tobytes().decode()
-    except UnicodeDecodeError as error:
-        raise SnapshotError("A token of the count store is not UTF-8.", HINT) from error
-    inside = ends[ends < len(blob)]
-    if bool(((blob[inside] & 0xC0) == 0x80).any()):
-        raise SnapshotError("A token of the count store is not UTF-8.", HINT)
 
 
 def twice() -> SnapshotError:

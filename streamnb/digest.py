@@ -52,6 +52,24 @@ class Digest:
         return f"{self._sum:032x}"
 
 
+def digests(counts: Digest, order_free: Digest, rest: Digest, *, rounded: bool) -> dict[str, str]:
+    """The two digests of a state, ``order_free`` and ``all``, from those of its parts.
+
+    Parameters
+    ----------
+    counts, order_free, rest : Digest
+        `order_free` without the counts.
+    rounded : bool
+        Whether the counts are, and so belong to the rest.
+    """
+    free, everything = Digest(), Digest()
+    for part in (order_free,) if rounded else (counts, order_free):
+        free.add_digest(part)
+    for part in (counts, order_free, rest):
+        everything.add_digest(part)
+    return {"order_free": free.hex(), "all": everything.hex()}
+
+
 def name(*parts: str) -> bytes:
     """Parts of a name, each preceded by its length, so that no two lists of parts make the same bytes.
 

@@ -17,6 +17,7 @@ import numpy as np
 from streamnb.columns import Floats
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
+from streamnb.forgetting import fade_sums
 from streamnb.posterior import softmax
 from streamnb.sections import HINT, Section, Sections, floats
 
@@ -59,6 +60,10 @@ class SteadyNormal:
         for column in (self.n, self.s, self.ss):
             column.append(0.0)
 
+    def fade(self, factor: float) -> None:
+        """Multiply all sums; a class of which too little is left has none."""
+        fade_sums((self.n, self.s, self.ss), factor)
+
     def add(self, x: float, class_index: int, weight: float) -> None:
         """Learn a number."""
         x = quantised(x)
@@ -66,10 +71,21 @@ class SteadyNormal:
         self.s[class_index] += weight * x
         self.ss[class_index] += weight * x * x
 
-    def evidence(self, x: float, active: Sequence[int]) -> list[float]:
+    def remove(self, x: float, class_index: int, weight: float) -> None:
+        """Take a number back, of at most the weight there is."""
+        x = quantised(x)
+        self.take(class_index, weight, weight * x, weight * x * x)
+
+    def take(self, c: int, n: float, s: float, ss: float) -> None:
+        """Take sums back, `n` being no more than there is; the numbers are not negative."""
+        self.n[c] -= n
+        self.s[c] = max(0.0, self.s[c] - s) if self.n[c] else 0.0
+        self.ss[c] = max(0.0, self.ss[c] - ss) if self.n[c] else 0.0
+
+    def evidence(self, x: float, active: Sequence[int], scale: float = 1.0) -> list[float]:
         """Centred log density per active class, clipped to [-2, 2]."""
         x = quantised(x)
-        n0, v0 = META_PSEUDO_MESSAGES, self.variance_min
+        n0, v0 = META_PSEUDO_MESSAGES * scale, self.variance_min
         m, s, ss = 0.0, 0.0, 0.0
         for c in active:
             m += self.n[c]
@@ -201,6 +217,15 @@ class CalibratedHead:
         eps = 1.0 / (1.0 + math.exp(-self.eta))
         noise = eps / len(s)
         return Opinion(u, s, eps, [(1.0 - eps) * s_c + noise for s_c in s])
+
+    def fade(self, factor: float) -> None:
+        """Let the accumulators forget, so that steps do not die out; none falls below where it starts.
+
+        What they add up is bounded, and so is a step: it is at most its rate.
+        """
+        self.weight_squares = [max(ACCUMULATOR_START, g * factor) for g in self.weight_squares]
+        self.offset_squares = [max(ACCUMULATOR_START, g * factor) for g in self.offset_squares]
+        self.eta_squares = max(NOISE_ACCUMULATOR_START, self.eta_squares * factor)
 
     def learn(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from types import NoneType
@@ -110,6 +110,8 @@ class Decoder:
     labels : mapping of str to str
         What a label's JSON stands for: ``{"true": "spam"}``. A string that is not named stands for itself;
         anything else must be named.
+    timed : bool
+        Whether messages carry their records' timestamps, which a model that forgets by time looks at.
 
     Examples
     --------
@@ -121,8 +123,11 @@ class Decoder:
     (['m-1'], ['spam'], ['hello'])
     """
 
-    def __init__(self, fields: MessageFields, labels: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, fields: MessageFields, labels: Mapping[str, str] | None = None, *, timed: bool = False
+    ) -> None:
         self.fields = fields
+        self.timed = timed
         self.labels = dict(labels or {})
         self._readers: dict[str, tuple[Read, frozenset[type]]] = {
             **dict.fromkeys(fields.text, (_text, _STRINGS)),
@@ -166,7 +171,10 @@ class Decoder:
             rows, ids, labels = ([column[i] for i in kept] for column in (rows, ids, labels))
             fields = {path: [column[i] for i in kept] for path, column in fields.items()}
             weights = None if weights is None else [weights[i] for i in kept]
-        return Messages(rows, ids, Batch(fields, labels, weights), refused)
+        batch = Batch(fields, labels, weights)
+        if self.timed:
+            batch.times, batch.partition = _times(records, rows), str(records.partition)
+        return Messages(rows, ids, batch, refused)
 
     def _envelopes(self, records: RecordBatch) -> Faults:
         """Rows that are refused for their key or their headers, whatever they hold."""
@@ -270,6 +278,12 @@ class Decoder:
                 "label", f"The label has {len(label)} characters, more than {LABEL_CHARACTERS_MAX}."
             )
         return label
+
+
+def _times(records: RecordBatch, rows: Sequence[int]) -> list[float | None]:
+    """When the records in those rows were made, in seconds; ``None`` where the log does not say."""
+    stamps = records.timestamps_ms
+    return [stamps[row] / 1000.0 if stamps[row] >= 0 else None for row in rows]
 
 
 def _refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:

@@ -14,7 +14,10 @@ import orjson
 from streamnb.columns import Floats
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
+from streamnb.forgetting import fade_sums
 from streamnb.sections import HINT, Section, Sections, floats, section
+
+WEIGHT_ROUNDING = 1e-9  # of a weight, that sums may lack of it when as much is taken back in another order
 
 
 class Moments:
@@ -50,10 +53,17 @@ class Moments:
         """Learn a finite number."""
         n = self.n[class_index] + weight
         step = x - self.mean[class_index]
+        first = self.n[class_index] == 0
         self.n[class_index] = n
-        self.mean[class_index] += step * weight / n
+        # A first number is its own mean, to the bit: numbers that are all equal have no variance at all.
+        self.mean[class_index] = x if first else self.mean[class_index] + step * weight / n
         # Rounding may carry the mean past x by its last bit: a sum of squares never falls for that.
         self.squares[class_index] += max(0.0, weight * step * (x - self.mean[class_index]))
+
+    def fade(self, factor: float) -> None:
+        """Multiply all weights; a class of which too little is left has no numbers, the others their mean."""
+        fade_sums((self.n, self.squares), factor)
+        self.mean = [m if n else 0.0 for n, m in zip(self.n, self.mean, strict=True)]
 
     def remove(self, x: float, class_index: int, weight: float = 1.0) -> None:
         """Take a number back.
@@ -64,6 +74,8 @@ class Moments:
             Less than that was learned; nothing was changed.
         """
         n = self.n[class_index] - weight
+        if abs(n) <= WEIGHT_ROUNDING * weight:
+            n = 0.0
         if n < 0:
             raise ValueError("that number was not learned that often; nothing was unlearned")
         if n == 0:
@@ -77,7 +89,7 @@ class Moments:
 
     def check_subtractable(self, other: Moments, classes: Sequence[int]) -> None:
         """Raise ``ValueError`` if another has more numbers than there are."""
-        if any(self.n[c] < other.n[j] for j, c in enumerate(classes)):
+        if any(self.n[c] < other.n[j] * (1 - WEIGHT_ROUNDING) for j, c in enumerate(classes)):
             raise ValueError("more numbers were to be taken away than were learned; nothing was")
 
     def subtract(self, other: Moments, classes: Sequence[int]) -> None:
@@ -185,13 +197,19 @@ class NumberBlock:
         """Raise ``ValueError`` if a number was not learned that often."""
         for key in features:
             moments = self.numbers.get(key)
-            if moments is None or moments.n[class_index] < weight:
+            if moments is None or moments.n[class_index] < weight * (1 - WEIGHT_ROUNDING):
                 raise ValueError(f"{key!r} was not learned that often; nothing was unlearned")
 
     def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Take numbers back; `check_removable` let them pass."""
         for key, x in features.items():
             self.numbers[key].remove(x, class_index, weight)
+            self._forget(key)
+
+    def fade(self, factor: float) -> None:
+        """Multiply all weights; names of which too little is left go."""
+        for key in list(self.numbers):
+            self.numbers[key].fade(factor)
             self._forget(key)
 
     def check_mergeable(self, other: NumberBlock) -> None:

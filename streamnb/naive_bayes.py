@@ -11,13 +11,14 @@ import math
 from collections.abc import Iterator, Mapping
 
 from streamnb import linear, sampling, sums
-from streamnb.columns import Batch, Flag, Label, ScoreRows, Scores, checked_labels, likeliest
-from streamnb.posterior import log_odds, log_odds_of, never_labelled, softmax
-from streamnb.reading import Reading, read
-from streamnb.scorer import Evidence, Scorer, columns_of, share_of_unknown
+from streamnb.columns import Batch, Label, ScoreRows, Scores, checked_labels, likeliest
+from streamnb.forgetting import seconds
+from streamnb.learner import Learner
+from streamnb.reading import read
+from streamnb.scorer import columns_of
 
 
-class NaiveBayes(Scorer):
+class NaiveBayes(Learner):
     """An online naive Bayes over one or more views of a message.
 
     Parameters
@@ -43,6 +44,11 @@ class NaiveBayes(Scorer):
     explain : int
         How many tokens each score of `step` is explained by; 0 for no explanation. Explaining every score
         is the plain driver's work.
+    half_life_s, half_life_messages : float, optional
+        The time, or the number of messages learned, after which a message weighs half; one of the two. By
+        default nothing is forgotten.
+    time_skew_max_s : float
+        With `half_life_s`: a message counts as made at most so long after the newest of its partition.
     compiled : bool, optional
         Whether the compiled twins drive the model; by default where they were built and know its views.
 
@@ -88,142 +94,46 @@ class NaiveBayes(Scorer):
                 return self._driver.step(self, batch, score, learn)
             return self._step(batch, score=score, learn=learn)
 
-    def _step(self, batch: Batch, *, score: bool, learn: bool) -> Scores:
-        """`step`, as it is specified; the compiled driver does the same."""
-        labels, weights = checked_labels(batch, self.classes) if learn else ([None] * len(batch), None)
-        readings = [read(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
-        rows = ScoreRows(raw=self.raw and score)
-        for i, reading in enumerate(readings):
-            self._message(rows, reading, labels[i], 1.0 if weights is None else weights[i], score=score)
-        return rows.scores(tuple(self.classes))
-
     def _one(
-        self, x: Mapping[str, object], label: Label | None, weight: float, *, score: bool
+        self, x: Mapping[str, object], label: Label | None, weight: float, at: float | None, *, score: bool
     ) -> dict[Label, float]:
         """`step` of one message, by either driver, and its posterior alone: no columns are made of it."""
         fields = columns_of(x)
         with self.lock:
             if self._driver is not None:
-                return self._driver.one(self, fields, label, weight, score)
+                return self._driver.one(self, fields, label, weight, at, score)
+            if self.decay is not None:
+                times = None if at is None else [at]
+                scores = self._step(Batch(fields, [label], [weight], times), score=score, learn=not score)
+                return dict(zip(scores.classes, scores.posterior[0].tolist(), strict=True)) if score else {}
             (label,), _ = checked_labels(Batch(fields, [label], [weight]), self.classes)
             rows = ScoreRows()
             self._message(rows, read(self.views, self.tokenizer, fields, 0), label, weight, score=score)
             return dict(zip(self.classes, rows.last_posterior, strict=True)) if score else {}
 
-    def _message(
-        self, rows: ScoreRows, reading: Reading, label: Label | None, weight: float, *, score: bool
-    ) -> None:
-        """Score a message, then learn it if it has a label."""
-        flags = reading.flags
-        if label is not None and not self.has_room_for(label):
-            label, flags = None, flags | Flag.CLASS_LIMIT
-        active = self.active()
-        evidence = None
-        if self.head is not None and active and (score or label is not None):
-            evidence = self.evidence(reading, active)
-        if score:
-            self._score(rows, reading, active, evidence, flags)
-        else:
-            rows.append_unscored(self.learned, int(flags))
-        if label is not None:
-            self._learn(reading, label, weight, active, evidence)
-
-    def _score(
-        self, rows: ScoreRows, reading: Reading, active: list[int], evidence: Evidence | None, flags: Flag
-    ) -> None:
-        n_classes = len(self.classes)
-        weight = 0.0
-        for count in self.class_counts:
-            weight += count
-        log_joint: list[float] = []
-        raw: list[float] = []
-        if evidence is None or self.raw:
-            log_joint = self.log_joint(reading, active) if active else []
-            if max(log_joint, default=0.0) == -math.inf:  # maximum likelihood's 0/0: the message says nothing
-                log_joint = self.log_prior(active)
-            raw = never_labelled(softmax(log_joint), active, n_classes, weight)
-        posterior, over_active = raw, log_joint
-        if evidence is not None:
-            posterior = never_labelled(evidence.opinion.posterior, active, n_classes, weight)
-            over_active = evidence.opinion.u
-        u = [math.nan] * n_classes
-        for c, value in zip(active, over_active, strict=True):
-            u[c] = value
-        exact = evidence is None and len(active) == n_classes
-        explanation = None
-        if self.explain and len(active) > 1:
-            a, b = self.first_two(over_active, active)
-            explanation = self.explanation_of(reading, active, evidence, a, b).published(self.explain)
-        known, unknown = self.token_counts(reading)
-        rows.append(
-            posterior=posterior,
-            log_odds=log_odds(log_joint) if exact else log_odds_of(posterior),
-            u=u,
-            raw=raw if self.raw else None,
-            known=known,
-            unknown=unknown,
-            learned=self.learned,
-            learned_by_class=self.class_counts,
-            flags=int(flags),
-            explanation=explanation,
-        )
-
-    def _learn(
-        self, reading: Reading, label: Label, weight: float, active: list[int], evidence: Evidence | None
-    ) -> None:
-        c = self.class_index(label)
-        if self.head is not None:
-            known, unknown = self.token_counts(reading)
-            self.head.length.add(reading.length, c, weight)
-            self.head.unknown_share.add(share_of_unknown(unknown, known + unknown), c, weight)
-            if evidence is not None and len(active) > 1 and c in active:
-                self.head.learn(evidence.opinion, evidence.phi, active, active.index(c), weight)
-        self._make_room(reading)
-        for view, features in zip(self.views, reading.features, strict=True):
-            if isinstance(features, float):
-                if not math.isnan(features):
-                    self.moments[view.name].add(features, c, weight)
-            elif view.keeps == "block":
-                self.blocks[view.name].add(features, c, weight)
-            else:
-                counts = self.counts[view.name]
-                if view.name in self.tallies:
-                    self.tallies[view.name].add(counts.rows, features, c, weight)
-                counts.add(features, c, weight)
-        self.class_counts[c] += weight
-        self.learned += 1
-
-    def _make_room(self, reading: Reading) -> None:
-        """Let rare tokens go, if the message's new ones would be more than there is room for."""
-        if self.max_tokens is None:
-            return
-        counted = {
-            view.name: features
-            for view, features in zip(self.views, reading.features, strict=True)
-            if view.keeps == "counts" and isinstance(features, dict)
-        }
-        before = self.counts.evicted_tokens
-        self.counts.make_room(counted)
-        if self.counts.evicted_tokens > before:
-            self.recount()
-
     # ---- river's face
 
-    def learn_one(self, x: Mapping[str, object], y: Label | None, weight: float = 1.0) -> None:
-        """Learn one message, a mapping of field names to values; ``None`` is no label and is not learned."""
-        self._one(x, y, weight, score=False)
+    def learn_one(
+        self, x: Mapping[str, object], y: Label | None, weight: float = 1.0, at: float | None = None
+    ) -> None:
+        """Learn one message, a mapping of field names to values; ``None`` is no label and is not learned.
 
-    def predict_proba_one(self, x: Mapping[str, object]) -> dict[Label, float]:
+        A model with `half_life_s` must be told when the message was made: `at`, in seconds since 1970. What
+        is scored without a time is as new as the newest learned.
+        """
+        self._one(x, y, weight, at, score=False)
+
+    def predict_proba_one(self, x: Mapping[str, object], at: float | None = None) -> dict[Label, float]:
         """The posterior by class; empty before anything was learned or declared."""
-        return self._one(x, None, 1.0, score=True)
+        return self._one(x, None, 1.0, at, score=True)
 
-    def predict_one(self, x: Mapping[str, object]) -> Label | None:
+    def predict_one(self, x: Mapping[str, object], at: float | None = None) -> Label | None:
         """The likeliest class; of equals the smallest. ``None`` before anything was learned or declared."""
-        return likeliest(self.predict_proba_one(x))
+        return likeliest(self.predict_proba_one(x, at))
 
-    def score_one(self, x: Mapping[str, object]) -> Scores:
+    def score_one(self, x: Mapping[str, object], at: float | None = None) -> Scores:
         """The scores of one message, learning nothing."""
-        return self.step(Batch(columns_of(x), [None]), learn=False)
+        return self.step(Batch(columns_of(x), [None], times=None if at is None else [at]), learn=False)
 
     def joint_log_likelihood(self, x: Mapping[str, object]) -> dict[Label, float]:
         """``log P(c) + log P(x | c)`` for each class labelled so far, by the product head."""
@@ -231,7 +141,7 @@ class NaiveBayes(Scorer):
             active = self.active()
             if not active:
                 return {}
-            u = self.log_joint(read(self.views, self.tokenizer, columns_of(x), 0), active)
+            u = self.log_joint(self.read_now(x), active)
             return {self.classes[c]: value for c, value in zip(active, u, strict=True)}
 
     def log_odds_one(self, x: Mapping[str, object]) -> dict[Label, float]:
@@ -245,11 +155,15 @@ class NaiveBayes(Scorer):
 
     # ---- models as sums
 
-    def unlearn_one(self, x: Mapping[str, object], y: Label, weight: float = 1.0) -> None:
+    def unlearn_one(
+        self, x: Mapping[str, object], y: Label, weight: float = 1.0, at: float | None = None
+    ) -> None:
         """Take back a message that was learned with that label and weight.
 
         Counts, moments and lengths fall; what the calibrated head learned from it stays. Where rare tokens
-        were let go, a count stops at 0, and the tokens that fell short are counted in `fell_short`.
+        were let go, a count stops at 0, and the tokens that fell short are counted in `fell_short`. A model
+        that forgets must be told when it was learned: `at`, in seconds since 1970, or the number of messages
+        it had learned before; by default it was the newest.
 
         Raises
         ------
@@ -261,7 +175,8 @@ class NaiveBayes(Scorer):
             (label,), _ = checked_labels(batch, self.classes)
             if label is None:
                 raise ValueError("a message without a label was never learned")
-            sums.unlearn(self, read(self.views, self.tokenizer, batch.fields, 0), label, weight)
+            reading = read(self.views, self.tokenizer, batch.fields, 0)
+            sums.unlearn(self, reading, label, weight, None if at is None else seconds(at))
 
     def merge(self, other: NaiveBayes) -> None:
         """Add what another model has learned, as if both streams had been learned by one.
@@ -319,7 +234,7 @@ class NaiveBayes(Scorer):
         True
         """
         with self.lock:
-            return iter(list(sampling.sample(self, n, seed)))
+            return iter(list(sampling.sample(self._at_rest(), n, seed)))
 
     def linear_weights(
         self, classes: tuple[Label, Label] | None = None
@@ -344,7 +259,7 @@ class NaiveBayes(Scorer):
             labelled classes are not named.
         """
         with self.lock:
-            return linear.linear_weights(self, classes)
+            return linear.linear_weights(self._at_rest(), classes)
 
     def n_parameters(self, *, naive: bool = True) -> int:
         """How many numbers the model estimates, or would without the naive assumption.

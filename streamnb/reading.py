@@ -32,11 +32,14 @@ class Reading(NamedTuple):
     length : float
         ``ln(1 + code points)`` of the text fields together.
     flags : Flag
+    scale : float
+        What a pseudo-count of 1 weighs at the message's time, in a model that forgets.
     """
 
     features: list[Features]
     length: float
     flags: Flag
+    scale: float = 1.0
 
 
 def read(

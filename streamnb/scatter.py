@@ -191,16 +191,19 @@ class Scatter:
         squares = np.diagonal(self.squares, axis1=1, axis2=2) + n * (mean - common) ** 2
         return total, common, squares.sum(axis=0) * per_n
 
-    def sums(self, class_index: int | None = None) -> Sums:
-        """The sums of one class, or (``None``) those of all classes, each about its own means."""
+    def sums(self, class_index: int | None = None, scale: float = 1.0) -> Sums:
+        """The sums of one class, or (``None``) those of all classes, each about its own means.
+
+        `scale` is what one message weighs: so much is taken off for each mean.
+        """
         c = slice(None) if class_index is None else slice(class_index, class_index + 1)
         n, mean = self.n[c], self.mean[c]
         off = np.where(n > 0, mean - np.diagonal(mean, axis1=1, axis2=2)[:, :, None], 0.0)
         cross = self.squares[c] + n * off * off.transpose(0, 2, 1)
         total = n.sum(axis=0)
-        return Sums(total, total - ((n > 0).sum(axis=0) - 1.0), cross.sum(axis=0))
+        return Sums(total, total - ((n > 0).sum(axis=0) - 1.0) * scale, cross.sum(axis=0))
 
-    def inverse_of(self, class_index: int | None) -> Kept | None:
+    def inverse_of(self, class_index: int | None, scale: float = 1.0) -> Kept | None:
         """The inverse that is kept of one class's summed squares or (``None``) of all classes', if it is."""
         if self.shared != (class_index is None):
             return None
@@ -209,7 +212,7 @@ class Scatter:
             return None
         c = slice(None) if class_index is None else slice(class_index, class_index + 1)
         n = self.n[c, 0, 0]
-        free = float(n.sum() - (np.count_nonzero(n) - 1))
+        free = float(n.sum() - (np.count_nonzero(n) - 1) * scale)
         diagonal = np.diagonal(self.squares[c], axis1=1, axis2=2).sum(axis=0)
         return Kept(inverse.matrix, inverse.log_det, float(n.sum()), free, diagonal)
 

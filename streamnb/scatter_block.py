@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from streamnb.forgetting import FORGOTTEN
 from streamnb.scatter import WEIGHT_ROUNDING, Place, Scatter, present
 
 
@@ -43,6 +44,14 @@ class ScatterBlock(Scatter):
             known = bool((self.n[where] >= weight * (1 - WEIGHT_ROUNDING)).all())
         if not known:
             raise ValueError("those numbers were not learned that often; nothing was unlearned")
+
+    def fade(self, factor: float) -> None:
+        """Multiply all weights; pairs, and names, of which too little is left go."""
+        left = (self.n * factor >= FORGOTTEN / 2) | (factor >= 1.0)
+        self.n, self.squares = (np.where(left, sums * factor, 0.0) for sums in (self.n, self.squares))
+        self.mean = np.where(left, self.mean, 0.0)
+        self._keep([i for i in range(len(self.names)) if self.n[:, i, i].any()])
+        self._changed()
 
     def check_mergeable(self, other: Scatter) -> None:
         """Any two add up."""

@@ -56,66 +56,76 @@ class Scorer(State):
         for i in self.text_views:
             view, features = self.views[i], reading.features[i]
             assert isinstance(features, dict)
-            view_odds = view.multinomial.token_odds(features, self.counts[view.name], active)
+            view_odds = view.multinomial.token_odds(features, self.counts[view.name], active, reading.scale)
             odds.append(view_odds)
             phi.extend(against_rest(view_odds, len(active)))
         known, unknown = self.token_counts(reading)
         unknown_share = share_of_unknown(unknown, known + unknown)
-        phi.append(self.head.length.evidence(reading.length, active))
-        phi.append(self.head.unknown_share.evidence(unknown_share, active))
-        others = [self._log_likelihood(i, reading.features[i], active) for i in self.other_views]
+        phi.append(self.head.length.evidence(reading.length, active, reading.scale))
+        phi.append(self.head.unknown_share.evidence(unknown_share, active, reading.scale))
+        others = [
+            self._log_likelihood(i, reading.features[i], active, reading.scale) for i in self.other_views
+        ]
         phi.extend(centred_and_clipped(values) for values in others)
         return Evidence(phi, odds, unknown_share, self.head.opinion(phi, active))
 
     def log_joint(self, reading: Reading, active: Sequence[int]) -> list[float]:
         """The log of prior times likelihood, by class; all minus infinity is maximum likelihood's 0/0."""
         likelihoods = [
-            self._log_likelihood(i, features, active) for i, features in enumerate(reading.features)
+            self._log_likelihood(i, features, active, reading.scale)
+            for i, features in enumerate(reading.features)
         ]
         silent = not any(value for z in likelihoods for value in z)
-        u = self.log_prior(active, silent=silent)
+        u = self.log_prior(active, reading.scale, silent=silent)
         for z in likelihoods:
             for c, value in enumerate(z):
                 u[c] += value
         return u
 
-    def log_prior(self, active: Sequence[int], *, silent: bool = True) -> list[float]:
+    def log_prior(self, active: Sequence[int], scale: float = 1.0, *, silent: bool = True) -> list[float]:
         """Log of the class prior over the classes labelled so far, for a message that says nothing or not."""
         if isinstance(self.prior, FallbackPrior) and not silent:
             return [0.0] * len(active)  # it takes no part: a joint log likelihood is the likelihood's alone
-        return self.prior.log_p([self.classes[c] for c in active], [self.class_counts[c] for c in active])
+        counts = [self.class_counts[c] for c in active]
+        return self.prior.log_p([self.classes[c] for c in active], counts, scale)
 
-    def _log_likelihood(self, i: int, features: Features, active: Sequence[int]) -> list[float]:
+    def _log_likelihood(self, i: int, features: Features, active: Sequence[int], scale: float) -> list[float]:
         view = self.views[i]
         if isinstance(features, float):
-            return view.gaussian.log_density(features, self.moments[view.name], active)
+            return view.gaussian.log_density(features, self.moments[view.name], active, scale)
         if isinstance(view.event_model, Multinomial):
-            return view.multinomial.log_likelihood(features, self.counts[view.name], active)
+            return view.multinomial.log_likelihood(features, self.counts[view.name], active, scale)
         z = [0.0] * len(active)
-        for _, part in self.parts(i, features, active):
+        for _, part in self.parts(i, features, active, scale):
             for c, value in enumerate(part):
                 z[c] += value
         return z
 
     def parts(
-        self, i: int, features: dict[str, float], active: Sequence[int]
+        self, i: int, features: dict[str, float], active: Sequence[int], scale: float = 1.0
     ) -> Iterable[tuple[str, Sequence[float]]]:
         """What each feature of view i adds to the log likelihood of each active class."""
         view = self.views[i]
         event_model = view.event_model
         if view.keeps == "block":
-            return view.own.parts(features, self.blocks[view.name], active).items()
+            at = {} if self.decay is None else {"scale": scale}  # which none of the user's own knows
+            return view.own.parts(features, self.blocks[view.name], active, **at).items()
         counts = self.counts[view.name]
         tally = self.tallies.get(view.name)
         if isinstance(event_model, Bernoulli):
             assert tally is not None
             if isinstance(tally, FieldTotals):
-                return event_model.flag_parts(features, counts, tally, active)
-            return event_model.parts(features, counts, tally, active)
+                return event_model.flag_parts(features, counts, tally, active, scale)
+            return event_model.parts(features, counts, tally, active, scale)
         if isinstance(event_model, Categorical):
             assert isinstance(tally, FieldTotals)
-            return event_model.parts(features, counts, tally, active)
-        return view.multinomial.token_log_likelihoods(features, counts, active)
+            return event_model.parts(features, counts, tally, active, scale)
+        return view.multinomial.token_log_likelihoods(features, counts, active, scale)
+
+    def read_now(self, x: Mapping[str, object]) -> Reading:
+        """One message, read as if it were as new as the newest."""
+        reading = read(self.views, self.tokenizer, columns_of(x), 0)
+        return reading if self.decay is None else reading._replace(scale=self.decay.scale(self.decay.now()))
 
     def token_counts(self, reading: Reading) -> tuple[int, int]:
         """Known and unknown distinct tokens of the first view that has tokens."""
@@ -161,7 +171,7 @@ class Scorer(State):
         return explanation if explanation is None or top is None else explanation.top(top)
 
     def _explained(self, x: Mapping[str, object], classes: tuple[Label, Label] | None) -> Explanation | None:
-        reading = read(self.views, self.tokenizer, columns_of(x), 0)
+        reading = self.read_now(x)
         active = self.active()
         if len(active) < 2:
             return None
@@ -204,16 +214,16 @@ class Scorer(State):
         silent = True
         for i, (view, features) in enumerate(zip(self.views, reading.features, strict=True)):
             if isinstance(features, float):
-                numbers[view.name] = self._log_likelihood(i, features, active)
+                numbers[view.name] = self._log_likelihood(i, features, active, reading.scale)
                 silent = silent and not any(numbers[view.name])
                 continue
-            for token, values in self.parts(i, features, active):
+            for token, values in self.parts(i, features, active, reading.scale):
                 silent = silent and not any(values)
                 if token is ABSENT:
                     numbers[f"{view.name}: {token}"] = list(values)
                 else:
                     parts.append(product_part(view.name, token, values, a, b))
-        prior = self.log_prior(active, silent=silent)
+        prior = self.log_prior(active, reading.scale, silent=silent)
         return Explanation(pair, prior[a] - prior[b], ordered(parts), difference(numbers, a, b))
 
 

@@ -70,3 +70,20 @@ def floats(sections: Sections, name: str, shape: tuple[int | None, int], minimum
     if not bool(np.isfinite(array).all()) or bool((array < minimum).any()):
         raise SnapshotError(f"Section `{name}` holds a number that no stream can give.", HINT)
     return array
+
+
+def check_text(blob: NDArray[np.uint8], ends: NDArray[np.uint64]) -> None:
+    """Texts end to end: UTF-8 as a whole, and none that begins inside a character.
+
+    Raises
+    ------
+    SnapshotError
+        They are not.
+    """
+    try:
+        blob.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise SnapshotError("A token of the count store is not UTF-8.", HINT) from error
+    inside = ends[ends < len(blob)]
+    if bool(((blob[inside] & 0xC0) == 0x80).any()):
+        raise SnapshotError("A token of the count store is not UTF-8.", HINT)

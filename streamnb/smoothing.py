@@ -2,7 +2,7 @@
 
 A smoothing adds pseudo-counts: ``phi = (count + p) / (total + P)``, where `p` is what it gives one token
 and `P` what it gives the class. Whatever it is, it may change between one start and the next, because the
-counts do not hold it.
+counts do not hold it. Every formula takes a `scale`: what a count of 1 weighs now, in a model that forgets.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class NoSmoothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     Where every class gives 0, the posterior is 0/0: it is read as "the words say nothing", the class prior.
     """
 
-    def pseudo_count(self, _n_k: float, _n: float, _vocabulary: int) -> float:
+    def pseudo_count(self, _n_k: float, _n: float, _vocabulary: int, _scale: float = 1.0) -> float:
         """What one token is given: 0."""
         return 0.0
 
-    def pseudo_total(self, _vocabulary: int) -> float:
+    def pseudo_total(self, _vocabulary: int, _scale: float = 1.0) -> float:
         """What a class is given: 0."""
         return 0.0
 
@@ -53,13 +53,13 @@ class Laplace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         if not 1e-100 <= self.alpha <= 1e100:
             raise ValueError(f"`alpha` must be above 0, from 1e-100 to 1e100, not {self.alpha!r}")
 
-    def pseudo_count(self, _n_k: float, _n: float, _vocabulary: int) -> float:
+    def pseudo_count(self, _n_k: float, _n: float, _vocabulary: int, scale: float = 1.0) -> float:
         """What one token is given: `alpha`."""
-        return self.alpha
+        return self.alpha * scale
 
-    def pseudo_total(self, vocabulary: int) -> float:
+    def pseudo_total(self, vocabulary: int, scale: float = 1.0) -> float:
         """What a class is given: `alpha` for each token of the vocabulary."""
-        return self.alpha * vocabulary
+        return self.alpha * scale * vocabulary
 
 
 class Dirichlet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="dirichlet"):
@@ -86,13 +86,14 @@ class Dirichlet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
         if not (math.isfinite(self.mu) and self.mu > 0):
             raise ValueError(f"`mu` must be above 0 and finite, not {self.mu!r}")
 
-    def pseudo_count(self, n_k: float, n: float, vocabulary: int) -> float:
+    def pseudo_count(self, n_k: float, n: float, vocabulary: int, scale: float = 1.0) -> float:
         """What one token is given: `mu` times its background."""
-        return self.mu * ((n_k + 0.5) / (n + 0.5 * (vocabulary + 1)))
+        half = 0.5 * scale
+        return self.mu * scale * ((n_k + half) / (n + half * (vocabulary + 1)))
 
-    def pseudo_total(self, _vocabulary: int) -> float:
+    def pseudo_total(self, _vocabulary: int, scale: float = 1.0) -> float:
         """What a class is given: `mu`."""
-        return self.mu
+        return self.mu * scale
 
 
 Smoothing = NoSmoothing | Laplace | Dirichlet
@@ -144,9 +145,9 @@ class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
         if not (math.isfinite(self.smoothing) and self.smoothing >= 0):
             raise ValueError(f"`smoothing` must be 0 or above and finite, not {self.smoothing!r}")
 
-    def log_p(self, labels: list[Label], class_counts: list[float]) -> list[float]:
+    def log_p(self, labels: list[Label], class_counts: list[float], scale: float = 1.0) -> list[float]:
         """Log P(c) of the classes given, which have counts above 0."""
-        s = self.smoothing
+        s = self.smoothing * scale
         total = 0.0
         for count in class_counts:
             total += count
@@ -158,7 +159,7 @@ class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
 class UniformPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="uniform"):
     """Every class labelled so far is as likely as another."""
 
-    def log_p(self, labels: list[Label], _class_counts: list[float]) -> list[float]:
+    def log_p(self, labels: list[Label], _class_counts: list[float], _scale: float = 1.0) -> list[float]:
         """Log P(c): minus the log of how many there are."""
         return [-math.log(len(labels))] * len(labels)
 
@@ -184,7 +185,7 @@ class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
         if not self.p or not all(math.isfinite(value) and value > 0 for value in self.p.values()):
             raise ValueError("`p` must give at least one class a probability above 0")
 
-    def log_p(self, labels: list[Label], class_counts: list[float]) -> list[float]:
+    def log_p(self, labels: list[Label], class_counts: list[float], scale: float = 1.0) -> list[float]:
         """Log P(c), up to the constant that the head divides out."""
         total = 0.0
         for value in self.p.values():
@@ -192,7 +193,7 @@ class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
         learned = 0.0
         for count in class_counts:
             learned += count
-        rest = 1.0 / (1.0 + learned)
+        rest = scale / (scale + learned)
         return [math.log(self.p[str(label)] / total if str(label) in self.p else rest) for label in labels]
 
 
@@ -205,7 +206,7 @@ class FallbackPrior(
     classes without a token would else be a toss-up.
     """
 
-    def log_p(self, labels: list[Label], class_counts: list[float]) -> list[float]:
+    def log_p(self, labels: list[Label], class_counts: list[float], _scale: float = 1.0) -> list[float]:
         """Log P(c) of a message that says nothing."""
         return LearnedPrior().log_p(labels, class_counts)
 

@@ -17,13 +17,14 @@ import orjson
 
 from streamnb import _kernel
 from streamnb.alphabet import UNICODE_VERSION
-from streamnb.blocks import Flags
+from streamnb.blocks import Categories, Flags, Numbers
 from streamnb.columns import Batch, Label, checked_labels
 from streamnb.counts import CountStore
-from streamnb.digest import Digest, name
+from streamnb.digest import Digest, digests, name
 from streamnb.errors import SnapshotError
 from streamnb.event_models import Bernoulli, Categorical, Gaussian, Multinomial, Statistic
 from streamnb.field_totals import FieldTotals
+from streamnb.forgetting import Decay, Forgetting
 from streamnb.head import CalibratedHead
 from streamnb.moments import Moments, NumberBlock
 from streamnb.occurrences import Occurrences
@@ -59,6 +60,9 @@ class State:
         One a view of coins or of categories: what its formula needs beside the counts, and made of them.
     head : CalibratedHead or None
         ``None`` for the product head, which has nothing to learn.
+    decay : Decay or None
+        Where the model stands in time; ``None`` where it does not forget. All sums are then in units of
+        the landmark: divided by ``decay.scale(decay.now())`` they are in messages of now.
     """
 
     def __init__(
@@ -73,6 +77,9 @@ class State:
         tokenizer: Tokenizer | None = None,
         raw: bool = False,
         explain: int = 0,
+        half_life_s: float | None = None,
+        half_life_messages: float | None = None,
+        time_skew_max_s: float = 3600.0,
         compiled: bool | None = None,
     ) -> None:
         if views is None:
@@ -84,6 +91,8 @@ class State:
         self.text_views = [i for i, view in enumerate(self.views) if reads_text(view.reader)]
         self.other_views = [i for i in range(len(self.views)) if i not in self.text_views]
         self.head_kind: HeadKind = head or self._head_that_suits()
+        forgetting = Forgetting(half_life_s, half_life_messages, time_skew_max_s)
+        self.decay = Decay(forgetting) if forgetting.is_on else None
         self._check(prior)
         self.prior = prior or LearnedPrior()
         self.tokenizer = tokenizer or Tokenizer()
@@ -138,6 +147,9 @@ class State:
         strangers = [f"view `{view.name}`" for view in self.views if not _has_twin(view)]
         if isinstance(self.prior, FixedPrior | FallbackPrior):
             strangers.append("the prior")
+        if self.decay is not None:
+            blocks = [v.name for v in self.views if isinstance(v.reader, Categories | Flags | Numbers)]
+            strangers += [f"view `{name}` with a half-life" for name in blocks]
         if wanted and (strangers or not _kernel.compiled):
             raise ValueError(f"no compiled twin: {_kernel.reason or ', '.join(strangers)}")
         return _kernel.compiled and not strangers if wanted is None else wanted
@@ -150,6 +162,9 @@ class State:
         names = [view.name for view in self.views]
         if not 0 < len(names) < VIEWS_MAX or len(set(names)) != len(names):
             raise ValueError("a model needs from 1 to 255 views, and each a name of its own")
+        for view in self.views:
+            if view.is_own and self.decay is not None:
+                raise ValueError(f"view `{view.name}`: an event model of your own has no half-life")
         if self.head_kind == "product":
             return
         if not self.text_views:
@@ -215,9 +230,15 @@ class State:
             values |= {"evicted_tokens": self.counts.evicted_tokens, "evicted_mass": self.counts.evicted_mass}
         if self.fell_short:
             values["fell_short"] = self.fell_short
+        if self.decay is not None:
+            values["forgetting"] = self.decay.freeze()
         store, names = self.counts, self._class_names()
-        order_free, rest = self._order_free(), self._order_kept()
-        return FrozenState(values, sections, lambda: _both(store.digest(names, counts), order_free, rest))
+        order_free, rest, rounded = self._order_free(), self._order_kept(), self.decay is not None
+        return FrozenState(
+            values,
+            sections,
+            lambda: digests(store.digest(names, counts), order_free, rest, rounded=rounded),
+        )
 
     def restore(self, values: Mapping[str, object], sections: Sections) -> None:
         """Take the place of what `freeze` gave, into a model that has learned nothing yet.
@@ -251,6 +272,8 @@ class State:
         if not isinstance(short, int) or short < 0:
             raise SnapshotError("The state does not say how many tokens fell short.", HINT)
         self.fell_short = short
+        if self.decay is not None:
+            self.decay.restore(values.get("forgetting"))
         self._restore_statistics(sections, n_classes)
         if self.head is not None:
             self.head.restore(sections, n_classes)
@@ -277,17 +300,26 @@ class State:
 
         ``order_free`` covers what is equal in whatever order the messages came (counts, totals, classes,
         lengths, with weights that are multiples of 1/256); ``all`` also moments and what the head learned.
+        Of a model that forgets every sum is rounded, and ``order_free`` is only how many messages it learned.
         """
         with self.lock:
-            return _both(self.counts.digest(self._class_names()), self._order_free(), self._order_kept())
+            counts, rounded = self.counts.digest(self._class_names()), self.decay is not None
+            return digests(counts, self._order_free(), self._order_kept(), rounded=rounded)
 
     def _class_names(self) -> list[str]:
         return [orjson.dumps(label).decode() for label in self.classes]
 
     def _order_free(self) -> Digest:
         """What is equal in whatever order the messages came, but for the counts."""
-        names, digest = self._class_names(), Digest()
+        digest = Digest()
         digest.add(name("learned"), self.learned)
+        if self.decay is None:
+            digest.add_digest(self._sums())
+        return digest
+
+    def _sums(self) -> Digest:
+        """Class counts and lengths."""
+        names, digest = self._class_names(), Digest()
         for class_name, n in zip(names, self.class_counts, strict=True):
             if n:  # a class whose messages were all unlearned has left no trace
                 digest.add(name("class", class_name), n)
@@ -306,6 +338,9 @@ class State:
             digest.add_digest(block.digest(view, names))
         if self.head is not None:
             digest.add_digest(self.head.digest(names))
+        if self.decay is not None:
+            digest.add_digest(self._sums())
+            digest.add_digest(self.decay.digest())
         return digest
 
     def _numbered_blocks(self) -> list[tuple[int, Statistic]]:
@@ -321,21 +356,15 @@ class State:
 
     def statistics(self) -> dict[str, object]:
         """The settings that the statistics depend on: another value means other counts."""
-        views = [
-            {
-                "name": view.name,
-                "reader": _without_options_that_are_off(msgspec.to_builtins(view.reader)),
-                "weight": view.weight,
-            }
-            | view.statistic
-            for view in self.views
-        ]
-        return {
+        statistics: dict[str, object] = {
             "head": self.head_kind,
             "tokenizer": self.tokenizer.statistics(),
             "unicode": UNICODE_VERSION,
-            "views": views,
+            "views": [view.statistics for view in self.views],
         }
+        if self.decay is not None:  # named only where there is one, so that older snapshots load
+            statistics["forgetting"] = msgspec.to_builtins(self.decay.settings)
+        return statistics
 
     def reading(self) -> dict[str, object]:
         """The settings that only say how the statistics are read; they may change at any start."""
@@ -346,19 +375,6 @@ class State:
             "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in self.views},
             "prior": msgspec.to_builtins(self.prior),
         }
-
-
-def _both(counts: Digest, order_free: Digest, rest: Digest) -> dict[str, str]:
-    """The two digests of a state, from those of its parts."""
-    counts.add_digest(order_free)
-    free = counts.hex()
-    counts.add_digest(rest)
-    return {"order_free": free, "all": counts.hex()}
-
-
-def _without_options_that_are_off(reader: dict[str, object]) -> dict[str, object]:
-    """A prefix is named only where there is one, so that snapshots older than the option load."""
-    return {key: value for key, value in reader.items() if key != "prefix" or value}
 
 
 def _draws(view: View) -> bool:

@@ -8,6 +8,7 @@ counted in `State.fell_short`.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,14 +16,39 @@ from typing import cast
 
 from streamnb.columns import Label
 from streamnb.counts import CountStore
+from streamnb.forgetting import FORGOTTEN, fade_sums
 from streamnb.reading import Reading
 from streamnb.state import State
 
 _ROUNDING = 1e-9
 
 
-def unlearn(state: State, reading: Reading, label: Label, weight: float) -> None:
+def fade(state: State, factor: float) -> None:
+    """Multiply all sums, which moves the landmark of a model that forgets; the head's weights stay.
+
+    What is less than `forgetting.FORGOTTEN` then is forgotten: tokens leave the vocabulary, and a class of
+    which nothing is left is as if it were only declared.
+    """
+    state.counts.fade(factor)
+    for moments in state.moments.values():
+        moments.fade(factor)
+    for block in state.blocks.values():
+        block.fade(factor)
+    fade_sums((state.class_counts,), factor)
+    if state.head is not None:
+        state.head.length.fade(factor)
+        state.head.unknown_share.fade(factor)
+    state.recount()
+
+
+def unlearn(state: State, reading: Reading, label: Label, weight: float, at: float | None = None) -> None:
     """Take back one message; the head's weights stay as they are.
+
+    Parameters
+    ----------
+    at : float, optional
+        When it was learned, for a model that forgets: seconds since 1970, or the number of messages that
+        had been learned before it. By default it was the newest.
 
     Raises
     ------
@@ -30,6 +56,11 @@ def unlearn(state: State, reading: Reading, label: Label, weight: float) -> None
         It was not learned that often; nothing was changed.
     """
     c = state.index.get(label)
+    if state.decay is not None:
+        weight *= state.decay.scale(state.decay.instant(at))
+        if c is not None and weight < FORGOTTEN:  # it was taken back by time
+            state.learned = max(0, state.learned - 1)
+            return
     if c is None or state.class_counts[c] < weight * (1 - _ROUNDING):
         raise ValueError(f"no message of {label!r} of that weight was learned; nothing was unlearned")
     amounts: dict[str, dict[str, float]] = {}
@@ -44,26 +75,35 @@ def unlearn(state: State, reading: Reading, label: Label, weight: float) -> None
             wanted = {token: f * weight for token, f in features.items()}
             amounts[view.name], missing = _amounts(state, view.name, wanted, c)
             short += missing
+    _take_views(state, reading, c, weight, amounts)
+    weight = _taken(state, state.class_counts[c], weight)
+    state.class_counts[c] -= weight
+    if state.head is not None:
+        state.head.length.remove(reading.length, c, weight)
+    state.learned = max(0, state.learned - 1)
+    state.fell_short += short
+
+
+def _take_views(
+    state: State, reading: Reading, c: int, weight: float, amounts: Mapping[str, Mapping[str, float]]
+) -> None:
+    """Take a message's part of each view's statistics; `amounts` of each token of those that count."""
     for view, features in zip(state.views, reading.features, strict=True):
         if isinstance(features, float):
             if not math.isnan(features):
                 moments = state.moments[view.name]
-                moments.remove(features, c, min(weight, moments.n[c]))
+                moments.remove(features, c, _taken(state, moments.n[c], weight))
         elif view.keeps == "block":
             state.blocks[view.name].remove(features, c, weight)
         else:
             _remove(state, view.name, amounts[view.name], c, weight)
-    if state.head is not None:
-        state.head.length.add(reading.length, c, -weight)
-    state.class_counts[c] = max(0.0, state.class_counts[c] - weight)
-    state.learned = max(0, state.learned - 1)
-    state.fell_short += short
 
 
 def merge(state: State, other: State) -> None:
     """Add what another model has learned; rare tokens go where there is no room for all.
 
-    The head's weights become the mean of both, weighted by the labels learned.
+    The head's weights become the mean of both, weighted by the labels learned. Models that forget are
+    brought to one landmark; see `Decay.meet`.
 
     Raises
     ------
@@ -80,6 +120,10 @@ def merge(state: State, other: State) -> None:
             raise ValueError("their labels are of two types; nothing was merged")
         for view, block in state.blocks.items():
             block.check_mergeable(other.blocks[view])
+        if state.decay is not None and other.decay is not None:
+            if (factor := state.decay.meet(other.decay)) != 1.0:
+                fade(state, factor)
+            other = _faded(other, state.decay.factor_of(other.decay))
         mine, others = sum(state.class_counts), sum(other.class_counts)
         classes = [state.class_index(label) for label in other.classes]
         state.counts.merge(cast("CountStore", other.counts), classes)  # either twin takes either
@@ -110,6 +154,8 @@ def subtract(state: State, other: State) -> None:
     """
     with _both(state, other):
         _check_alike(state, other)
+        if state.decay is not None and other.decay is not None:
+            other = _faded(other, state.decay.factor_of(other.decay))
         for label, n in zip(other.classes, other.class_counts, strict=True):
             known = state.class_counts[state.index[label]] if label in state.index else 0.0
             if known < n * (1 - _ROUNDING):
@@ -134,14 +180,12 @@ def subtract(state: State, other: State) -> None:
             moments.subtract(other.moments[view], classes)
         for view, block in state.blocks.items():
             block.subtract(other.blocks[view], classes)
-        if state.head is not None and other.head is not None:
-            length, theirs = state.head.length, other.head.length
-            for j, c in enumerate(classes):
-                length.n[c] -= theirs.n[j]
-                length.s[c] -= theirs.s[j]
-                length.ss[c] -= theirs.ss[j]
         for j, c in enumerate(classes):
-            state.class_counts[c] = max(0.0, state.class_counts[c] - other.class_counts[j])
+            taken = _taken(state, state.class_counts[c], other.class_counts[j])
+            state.class_counts[c] -= taken
+            if state.head is not None and other.head is not None:
+                theirs = other.head.length
+                state.head.length.take(c, taken, theirs.s[j], theirs.ss[j])
         state.learned = max(0, state.learned - other.learned)
         state.fell_short += short
         state.recount()
@@ -155,13 +199,29 @@ def _amounts(state: State, view: str, wanted: Mapping[str, float], c: int) -> tu
     for token, amount in wanted.items():
         row: Sequence[float] | None = rows.get(token)
         held = row[c] if row is not None else 0.0
-        if held < amount * (1 - _ROUNDING):
+        if held < amount * (1 - _ROUNDING) and not (state.decay is not None and amount < FORGOTTEN):
             if not state.counts.evicted_tokens:
                 raise ValueError(f"{token!r} was not learned that often; nothing was changed")
             short += 1
         if held > 0:
-            amounts[token] = min(held, amount)
+            amounts[token] = _taken(state, held, amount)
     return amounts, short
+
+
+def _taken(state: State, held: float, amount: float) -> float:
+    """What is taken of a sum: no more than there is, and all where only rounding of what faded would stay."""
+    if state.decay is not None and held <= amount * (1 + _ROUNDING):
+        return held
+    return min(held, amount)
+
+
+def _faded(other: State, factor: float) -> State:
+    """Another model, or a copy of it in units of other sums."""
+    if factor == 1.0:
+        return other
+    copied = copy.deepcopy(other)
+    fade(copied, factor)
+    return copied
 
 
 def _remove(state: State, view: str, amounts: Mapping[str, float], c: int, weight: float) -> None:
@@ -175,7 +235,9 @@ def _check_alike(state: State, other: State) -> None:
     """Raise ``ValueError`` where the settings that the statistics depend on differ."""
     mine, theirs = state.statistics(), other.statistics()
     different = [
-        f"{key}: {mine[key]!r} here, {theirs[key]!r} there" for key in mine if mine[key] != theirs[key]
+        f"{key}: {mine.get(key)!r} here, {theirs.get(key)!r} there"
+        for key in sorted(mine.keys() | theirs.keys())
+        if mine.get(key) != theirs.get(key)
     ]
     if different:
         raise ValueError(f"the models do not count the same: {'; '.join(different)}")

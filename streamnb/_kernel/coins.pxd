@@ -72,6 +72,17 @@ cdef inline void heard(Coins* coins, double messages) noexcept nogil:
     coins.kept = False
 
 
+cdef inline void fade(Coins* coins, double factor, double least, double messages) noexcept nogil:
+    """Every count times a power of two, which keeps their order; words of too little a count have none."""
+    cdef uint64_t i, gone = 0
+    for i in range(coins.n):
+        coins.steps[i].count *= factor
+        gone += coins.steps[i].count < least
+    coins.n -= gone
+    memmove(coins.steps, coins.steps + gone, coins.n * sizeof(Step))
+    heard(coins, messages)
+
+
 cdef inline void recount_left(Coins* coins, const Table* table, uint64_t view, const double* messages) noexcept nogil:
     """Of all classes, after rows were let go: those that stay have counts that there were, so it fits."""
     cdef uint64_t c, i, n, row, at

@@ -19,5 +19,6 @@ cdef class CountStore:
     cdef widen(self)
     cdef tidy(self)
     cdef drop(self, gone)
+    cdef fade_by(self, double factor)
     cdef _point(self)
     cdef bint _take_index(self, sections) except -1

@@ -13,6 +13,7 @@ import numpy as np
 from streamnb import counts as plain
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
+from streamnb.forgetting import FORGOTTEN as _FORGOTTEN
 from streamnb.sections import HINT
 
 from libc.math cimport rint
@@ -33,6 +34,8 @@ from streamnb._kernel.table cimport (
 cdef enum:
     AT_ONCE = 65536  # a smaller table moves at once, in about a millisecond
     SLOTS_MIN = 256
+
+cdef double FORGOTTEN = _FORGOTTEN
 
 _SLACK = bytes(SLACK)
 
@@ -353,7 +356,41 @@ cdef class CountStore:
         """Add another store of the same views."""
         plain.CountStore.merge(self, other, classes)
 
-    # ---- letting go of rare tokens
+    # ---- letting go of old and of rare tokens
+
+    def fade(self, factor):
+        """Multiply all counts; tokens of which too little is left go, and totals are summed anew."""
+        with self.lock:
+            self.fade_by(factor)
+
+    cdef fade_by(self, double factor):
+        """Whatever needs memory comes before anything is changed."""
+        cdef Table* table = &self.table
+        cdef uint64_t i, row, view, c, n = 0, C = table.n_classes
+        cdef double least = 0.0 if factor >= 1.0 else FORGOTTEN
+        cdef double* totals = table.totals
+        cdef bint left
+        gone = np.empty(table.rows, np.int64)
+        cdef int64_t[::1] rows = gone
+        for row in range(table.rows):
+            left = False
+            for c in range(C):
+                left = left or (table.counts[row * C + c] > 0 and table.counts[row * C + c] * factor >= least)
+            if not left:
+                rows[n] = <int64_t>row
+                n += 1
+        if n:
+            self.drop(gone[:n])
+        for i in range(table.rows * C):
+            table.counts[i] = table.counts[i] * factor
+            if table.counts[i] < least:
+                table.counts[i] = 0.0
+        for i in range(table.n_views * C):
+            totals[i] = 0.0
+        for row in range(table.rows):
+            view = view_of(table, row)
+            for c in range(C):
+                totals[view * C + c] += table.counts[row * C + c]
 
     def make_room(self, features):
         """Let go of rare tokens until a message's new ones fit under `max_tokens`."""

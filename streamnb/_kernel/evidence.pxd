@@ -21,9 +21,11 @@ cdef struct Constants:  # of the plain modules
 
 
 cdef inline double log_count(const View* view, double count) noexcept nogil:
-    """``log(count + alpha)``, kept by the count: most are few, as most tokens are rare."""
+    """``log(count + alpha)``, kept by the count: most are few, as most tokens are rare; not where they fade."""
     cdef uint64_t bits
     cdef Log* kept
+    if view.fades:
+        return log(count + view.pseudo)
     memcpy(&bits, &count, sizeof(double))
     kept = view.logs + (bits * <uint64_t>0x9E3779B97F4A7C15 >> (64 - LOGS_BITS))
     if kept.count != count:
@@ -32,9 +34,11 @@ cdef inline double log_count(const View* view, double count) noexcept nogil:
 
 
 cdef inline double log_ratio(const View* view, double n, double rest) noexcept nogil:
-    """``log((n + alpha) / (rest + alpha))``, kept by both counts."""
+    """``log((n + alpha) / (rest + alpha))``, kept by both counts; not where they fade."""
     cdef uint64_t n_bits, rest_bits
     cdef Ratio* kept
+    if view.fades:
+        return log((n + view.pseudo) / (rest + view.pseudo))
     memcpy(&n_bits, &n, sizeof(double))
     memcpy(&rest_bits, &rest, sizeof(double))
     n_bits *= <uint64_t>0x9E3779B97F4A7C15
@@ -200,7 +204,7 @@ cdef inline void log_likelihood(
             if feature.row >= 0:
                 for j in range(S):
                     n_k += row[active[j]]
-            p = view.pseudo * ((n_k + 0.5) / (n + 0.5 * (vocabulary + 1.0)))
+            p = view.pseudo * ((n_k + view.half) / (n + view.half * (vocabulary + 1.0)))
         for j in range(S):
             one = (row[active[j]] if feature.row >= 0 else 0.0) + p
             z[j] += feature.f * (log(one) - log_totals[j]) if one > 0 else -INFINITY

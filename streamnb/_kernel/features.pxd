@@ -59,6 +59,9 @@ cdef struct View:
     Ratio* ratios  # and of log((n + alpha) / (rest + alpha))
     bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
     double without  # so many without
+    double half  # of the unknown word, in a Dirichlet's background
+    double[4] as_set  # these and the normals' pseudo-observations, by weights of 1; see `Driver._grow_older`
+    bint fades  # the model forgets: counts are no multiples of anything
     Coins* coins  # of each class, while a batch runs
 
 

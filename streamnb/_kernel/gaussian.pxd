@@ -28,8 +28,8 @@ cdef inline void add_number(const Moments* moments, double x, uint64_t c, double
     cdef double n = moments.n[c] + weight
     cdef double step = x - moments.mean[c]
     cdef double more
+    moments.mean[c] = x if moments.n[c] == 0 else moments.mean[c] + step * weight / n
     moments.n[c] = n
-    moments.mean[c] += step * weight / n
     more = weight * step * (x - moments.mean[c])
     moments.squares[c] += more if more > 0.0 else 0.0
 

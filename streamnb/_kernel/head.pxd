@@ -12,6 +12,8 @@ cdef struct HeadConstants:
     double eta_high
     double clip
     double pseudo_messages
+    double square_start
+    double eta_square_start
 
 
 cdef struct Normal:  # SteadyNormal
@@ -180,6 +182,20 @@ cdef inline void add_to(Normal* normal, double x, uint64_t c, double weight) noe
     normal.n[c] += weight
     normal.s[c] += weight * x
     normal.ss[c] += weight * x * x
+
+
+cdef inline double left_of(double square, double factor, double start) noexcept nogil:
+    return square * factor if square * factor > start else start
+
+
+cdef inline void fade(Head* head, uint64_t n_classes, double factor, const HeadConstants* k) noexcept nogil:
+    """`CalibratedHead.fade`."""
+    cdef uint64_t i
+    for i in range(head.n_features):
+        head.weight_squares[i] = left_of(head.weight_squares[i], factor, k.square_start)
+    for i in range(n_classes):
+        head.offset_squares[i] = left_of(head.offset_squares[i], factor, k.square_start)
+    head.eta_squares = left_of(head.eta_squares, factor, k.eta_square_start)
 
 
 cdef inline void form_opinion(Head* head, const int64_t* active, uint64_t S) noexcept nogil:

@@ -12,5 +12,6 @@ class Driver:
         fields: Mapping[str, Sequence[object]],
         label: Label | None,
         weight: float,
+        at: float | None,
         score: bool,
     ) -> dict[Label, float]: ...

@@ -18,18 +18,20 @@ from streamnb.columns import WEIGHT_MAX, Batch, Scores, checked_labels
 from streamnb.event_models import Bernoulli, Categorical
 from streamnb.event_models import gaussian as plain_gaussian
 from streamnb.event_models import multinomial as plain_multinomial
+from streamnb.forgetting import FORGOTTEN as _FORGOTTEN
+from streamnb.forgetting import Plan
 from streamnb.reading import NUMBER_MAX, TERM_COUNT_MAX, category_counts, number, term_counts, text_of
 from streamnb.smoothing import Dirichlet, Laplace, UniformPrior
 from streamnb.stop_words import stop_words_of
 from streamnb.tokens import Category, CharacterGrams, Edges, Number, Terms, WordPairs, Words, parts_of
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
-from libc.math cimport INFINITY, fabs, isnan, log, sqrt
+from libc.math cimport INFINITY, NAN, exp2, fabs, isnan, ldexp, log, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from streamnb._kernel cimport coins, evidence
+from streamnb._kernel cimport coins, evidence, head
 from streamnb._kernel.counts cimport CountStore
 from streamnb._kernel.drops cimport Drops, drop, load_drops
 from streamnb._kernel.evidence cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants
@@ -62,6 +64,7 @@ cdef enum:
     AHEAD = 64  # features whose rows are fetched together
 
 cdef uint64_t LAST_STAMP = 0xFFFFFFFE00000000
+_NO_AGES = np.empty((4, 0))
 cdef double EXACT = 9007199254740992.0  # from here on not every integer is a float
 
 _READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Edges: EDGES, Number: NUMBER}
@@ -82,6 +85,10 @@ HEAD.offset_rate = plain_head.OFFSET_RATE
 HEAD.eta_low, HEAD.eta_high = plain_head.NOISE_BOUNDS
 HEAD.clip = plain_head.META_CLIP
 HEAD.pseudo_messages = plain_head.META_PSEUDO_MESSAGES
+HEAD.square_start = plain_head.ACCUMULATOR_START
+HEAD.eta_square_start = plain_head.NOISE_ACCUMULATOR_START
+
+cdef double FORGOTTEN = _FORGOTTEN
 
 
 cdef struct Out:  # one row of `Scores`
@@ -91,6 +98,13 @@ cdef struct Out:  # one row of `Scores`
     double* raw
     double* by_class  # what each class has learned
     int64_t* numbers  # n_classes, known, unknown, learned, flags
+
+
+cdef struct Age:  # of the message in hand, in a model that forgets; see `streamnb.forgetting.Plan`
+    double instant
+    double scale
+    double grown
+    double shift
 
 
 cdef struct Inbox:  # what the views look at in a batch, message by message; kept for the next batch
@@ -119,7 +133,12 @@ cdef class Driver:
     cdef uint64_t n_views, n_groups, n_given, n_numbers
     cdef int64_t first_tokens  # the view whose known and unknown tokens are told, or -1
     cdef bint calibrated, raw, uniform
-    cdef double prior_smoothing
+    cdef double prior_smoothing, prior_as_set
+    cdef bint fades
+    cdef Age age
+    cdef double head_at
+    cdef Constants evidence_constants
+    cdef HeadConstants head_constants
     cdef uint64_t max_tokens
     cdef CountStore store  # while a batch runs
     cdef list groups, given_fields, number_fields, coins
@@ -148,7 +167,9 @@ cdef class Driver:
 
     def __cinit__(self, model):
         cdef uint64_t i
-        self.n_views = len(model.views)
+        self.n_views, self.fades = len(model.views), model.decay is not None
+        self.evidence_constants, self.head_constants = EVIDENCE, HEAD
+        self.age = Age(0.0, 1.0, 1.0, 0.0)
         self.views = <View*>calloc(self.n_views, sizeof(View))
         self.features.ends = <uint64_t*>calloc(self.n_views + 1, sizeof(uint64_t))
         self.features.seen_mask = 1023
@@ -188,10 +209,16 @@ cdef class Driver:
         self.raw = model.raw
         self.max_tokens = model.max_tokens or 0
         self.uniform = isinstance(model.prior, UniformPrior)
-        self.prior_smoothing = 0.0 if self.uniform else model.prior.smoothing
+        self.prior_smoothing = self.prior_as_set = 0.0 if self.uniform else model.prior.smoothing
+        for i in range(self.n_views):
+            pseudo_observations = self.views[i].normals.pseudo_observations
+            self.views[i].as_set = [
+                self.views[i].pseudo, self.views[i].without, self.views[i].half, pseudo_observations
+            ]
 
     cdef _describe(self, View* into, view, list counted):
         reader, event = view.reader, view.event_model
+        into.fades, into.half = self.fades, 0.5
         into.reader = _READERS.get(type(reader), _BLOCKS.get(type(reader), GIVEN))
         if into.reader in (NUMBER, BLOCK_NUMBERS):
             into.normals = _normals_of(event)
@@ -322,12 +349,21 @@ cdef class Driver:
         cdef double[:, ::1] by_class_view = by_class
         cdef int64_t[:, ::1] numbers_view = numbers
         cdef bint has_raw = raw is not None
+        ages = _NO_AGES
+        if self.fades:
+            mask = (indices >= 0).tolist()
+            times = model.decay.times_of(batch.times, batch.labels if learn else [None] * n)
+            plan = Plan(model.decay, mask, times, batch.partition, learns=learn)
+            ages = plan.ages
+        cdef double[:, ::1] ages_view = ages
         self._begin(model, batch.fields, n, n_known, width, &y[0] if n else NULL, &inbox, alive)
         cdef Table* table = &self.store.table
         cdef Out out
         cdef int failed = 0
         with nogil:
             for i in range(n):
+                if self.fades:
+                    self._grow_older(ages_view[0, i], ages_view[1, i], ages_view[2, i], ages_view[3, i])
                 out.numbers = &numbers_view[i, 0]
                 out.posterior = &posterior_view[i, 0] if wide else NULL
                 out.odds = &odds_view[i, 0] if wide else NULL
@@ -338,12 +374,16 @@ cdef class Driver:
                 if failed:
                     break
         self._done(model, classes, &inbox)
+        if self.fades:
+            if failed:
+                plan = Plan(model.decay, mask[:i], times[:i], batch.partition, learns=learn)
+            self._stand(model, plan.after)
         if failed:
             raise MemoryError(f"no memory to learn message {i} of the batch; those before it are learned")
         n_classes, known, unknown, learned, flags = numbers.T.copy()
         return Scores(tuple(classes), n_classes, posterior, odds, u, raw, known, unknown, learned, by_class, flags)
 
-    def one(self, model, fields, label, weight, bint score):
+    def one(self, model, fields, label, weight, at, bint score):
         """A batch of one in columns of one: what `step` does, without an array being made.
 
         Parameters
@@ -353,7 +393,10 @@ cdef class Driver:
         label : Label or None
             ``None`` is not learned.
         weight : float
+        at : float or None
+            Its time, for a model that forgets by it.
         score : bool
+            Off, it is learned.
 
         Returns
         -------
@@ -384,6 +427,11 @@ cdef class Driver:
             else:
                 y, g = found, weight
         width = len(classes)
+        if self.fades:
+            times = model.decay.times_of(None if at is None else [at], [label])
+            plan = Plan(model.decay, [y >= 0], times, "", learns=not score)
+            instant, scale, grown, shift = plan.ages[:, 0].tolist()
+            self._grow_older(instant, scale, grown, shift)
         self._begin(model, fields, 1, n_known, width, &y, &inbox, alive)
         cdef Table* table = &self.store.table
         out.posterior, out.odds, out.u = self.row, NULL, self.row + self.capacity
@@ -391,9 +439,29 @@ cdef class Driver:
         with nogil:
             failed = self._message(table, &inbox, 0, y, g, score, &out)
         self._done(model, classes if y >= 0 else None, &inbox)
+        if self.fades and not failed:
+            self._stand(model, plan.after)
         if failed:
             raise MemoryError("no memory to learn a message")
         return {label: out.posterior[c] for c, label in enumerate(classes)} if score else {}
+
+    cdef _stand(self, model, decay):
+        """The model stands in time where a plan ends; up to where its head has faded the batch has found out."""
+        decay.head_at = None if isnan(self.head_at) else self.head_at
+        model.decay = decay
+
+    cdef void _grow_older(self, double instant, double scale, double grown, double shift) noexcept nogil:
+        """What a message is scored with: every pseudo-count is multiplied by what a count of 1 weighs at its time."""
+        cdef uint64_t v
+        cdef View* view
+        self.age.instant, self.age.scale, self.age.grown, self.age.shift = instant, scale, grown, shift
+        for v in range(self.n_views):
+            view = self.views + v
+            view.pseudo, view.without = view.as_set[0] * scale, view.as_set[1] * scale
+            view.half, view.normals.pseudo_observations = view.as_set[2] * scale, view.as_set[3] * scale
+        self.prior_smoothing = self.prior_as_set * scale
+        self.evidence_constants.rare_tokens = EVIDENCE.rare_tokens * scale
+        self.head_constants.pseudo_messages = HEAD.pseudo_messages * scale
 
     cdef _done(self, model, classes, Inbox* inbox):
         """After a batch: `classes` are those it may have brought, `None` if nothing was learned."""
@@ -579,6 +647,8 @@ cdef class Driver:
             self.moments[i].n, self.moments[i].mean, self.moments[i].squares = at, at + width, at + 2 * width
             at += 3 * width
         self.n_classes, self.learned = len(model.classes), model.learned
+        if self.fades:
+            self.head_at = NAN if model.decay.head_at is None else model.decay.head_at
         for c in range(self.n_classes):
             self.class_counts[c] = model.class_counts[c]
         for i, name in self.coins:
@@ -805,11 +875,11 @@ cdef class Driver:
         for v in range(self.n_views):
             if self.views[v].reader < GIVEN:
                 evidence.against_rest(
-                    table, &self.features, self.views + v, v, self.active, S, &EVIDENCE, self.base, self.d, phi
+                    table, &self.features, self.views + v, v, self.active, S, &self.evidence_constants, self.base, self.d, phi
                 )
                 phi += 4 * S
-        normal_evidence(&self.head.length, inbox.lengths[i], self.active, S, &HEAD, phi)
-        normal_evidence(&self.head.unknown_share, unknown_share, self.active, S, &HEAD, phi + S)
+        normal_evidence(&self.head.length, inbox.lengths[i], self.active, S, &self.head_constants, phi)
+        normal_evidence(&self.head.unknown_share, unknown_share, self.active, S, &self.head_constants, phi + S)
         phi += 2 * S
         for v in range(self.n_views):
             if self.views[v].reader >= GIVEN:
@@ -853,7 +923,10 @@ cdef class Driver:
         for c in range(C):
             weight += self.class_counts[c]
         if out.by_class != NULL:
-            memcpy(out.by_class, self.class_counts, C * sizeof(double))
+            for c in range(C):
+                out.by_class[c] = self.class_counts[c] / self.age.scale
+        if self.fades:
+            weight /= self.age.scale
         if not weighed or out.raw != NULL:
             if S > 0:
                 self._log_joint(table, inbox, i)
@@ -875,7 +948,8 @@ cdef class Driver:
     ) noexcept nogil:
         """The twin of `NaiveBayes._learn`; there is memory for all of it before anything is changed."""
         cdef uint64_t v, j, n_words, first = 0, last = 0
-        cdef double n, total, x
+        cdef double n, total, x, plain_weight = weight
+        cdef bint was_active
         cdef double* count
         cdef Feature* feature
         cdef Total* field
@@ -889,6 +963,11 @@ cdef class Driver:
             n_words = self.features.ends[v + 1] - self.features.ends[v]
             if self.views[v].is_coins and coins.reserve(self.views[v].coins + y, n_words) != 0:
                 return -1
+        was_active = self.class_counts[y] > 0
+        if self.fades:
+            if self.age.shift != 0 and self._fade(table) != 0:
+                return -1
+            weight = weight * self.age.grown
         if self.max_tokens and table.rows + self.new_rows > self.max_tokens and self._make_room(table) != 0:
             return -1
         if not has_room(table, self.new_rows, self.new_bytes) and self._grow() != 0:
@@ -896,10 +975,12 @@ cdef class Driver:
         if self.calibrated:
             add_to(&self.head.length, inbox.lengths[i], y, weight)
             add_to(&self.head.unknown_share, unknown_share, y, weight)
-            if weighed and self.n_active > 1 and self.class_counts[y] > 0:
+            if weighed and self.n_active > 1 and was_active:
+                if self.fades:
+                    self._fade_head()
                 for j in range(self.n_active):
                     if <uint64_t>self.active[j] == y:
-                        learn(&self.head, self.active, self.n_active, j, weight, &HEAD)
+                        learn(&self.head, self.active, self.n_active, j, plain_weight, &HEAD)
                         break
         for v in range(self.n_views):
             if self.views[v].reader == NUMBER:
@@ -941,6 +1022,45 @@ cdef class Driver:
                 coins.heard(coin, coin.messages + weight)
         self.class_counts[y] += weight
         self.learned += 1
+        return 0
+
+    cdef void _fade_head(self) noexcept nogil:
+        """The twin of `Decay.fade_of_head` and `CalibratedHead.fade`; a half-life enters the steps nowhere else."""
+        cdef double since = 0.0 if isnan(self.head_at) else self.age.instant - self.head_at
+        since = since if since > 0.0 else 0.0
+        head.fade(&self.head, self.n_classes, exp2(-since), &HEAD)
+        if isnan(self.head_at) or self.age.instant > self.head_at:
+            self.head_at = self.age.instant
+
+    cdef int _fade(self, Table* table) noexcept nogil:
+        """The twin of `sums.fade`: the landmark moves, and the rows that stay are looked up again."""
+        cdef double factor = ldexp(1.0, -<int>min(self.age.shift, 10000.0))
+        cdef double least = 0.0 if factor >= 1.0 else FORGOTTEN
+        cdef int failed = 0
+        cdef uint64_t v, c, i
+        cdef double* n
+        with gil:
+            try:
+                self.store.fade_by(factor)
+            except MemoryError:
+                failed = -1
+        if failed:
+            return failed
+        self._look_up(table)
+        _fade_sums(self.class_counts, NULL, NULL, self.n_classes, factor)
+        _fade_sums(self.head.length.n, self.head.length.s, self.head.length.ss, self.n_classes, factor)
+        _fade_sums(
+            self.head.unknown_share.n, self.head.unknown_share.s, self.head.unknown_share.ss, self.n_classes, factor
+        )
+        for i in range(self.n_numbers):
+            _fade_sums(self.moments[i].n, self.moments[i].squares, NULL, self.n_classes, factor)
+            for c in range(self.n_classes):
+                if self.moments[i].n[c] == 0:
+                    self.moments[i].mean[c] = 0.0
+        for v in range(self.n_views):
+            if self.views[v].is_coins:
+                for c in range(self.n_classes):
+                    coins.fade(self.views[v].coins + c, factor, least, self.class_counts[c])
         return 0
 
     cdef int _make_room(self, Table* table) noexcept nogil:
@@ -990,6 +1110,19 @@ cdef class Driver:
         for i in range(self.n_numbers):
             self.moments[i].n[c] = self.moments[i].mean[c] = self.moments[i].squares[c] = 0.0
         self.n_classes += 1
+
+
+cdef void _fade_sums(double* n, double* a, double* b, uint64_t n_classes, double factor) noexcept nogil:
+    """The twin of `forgetting.fade_sums`: weights, and up to two other sums."""
+    cdef uint64_t c
+    cdef double left
+    for c in range(n_classes):
+        left = factor if n[c] * factor >= FORGOTTEN / 2 or factor >= 1.0 else 0.0
+        n[c] = n[c] * left
+        if a != NULL:
+            a[c] = a[c] * left
+        if b != NULL:
+            b[c] = b[c] * left
 
 
 cdef bint _take_terms(Given* given, dict terms, above) except -1:

@@ -71,6 +71,7 @@ def evaluate(
     from streamnb.telling import telling_words
 
     settings = load(config, changes or ())
+    assembly.check_lines(settings)
     model, history = assembly.model(settings), History(data, assembly.decoder(settings), limit)
     labels = partial(Feedback, feedback, delay=delay, taught=taught, share=share, seed=seed)
     judgement = Prequential(window, warm_up)

@@ -31,6 +31,7 @@ def learn(
     from streamnb.history import History
 
     settings = load(config, changes or ())
+    assembly.check_lines(settings)
     model, history = assembly.model(settings), History(file, assembly.decoder(settings))
     for _, messages in watched(history.batches(), "learning", history):
         model.step(messages.batch, score=False)

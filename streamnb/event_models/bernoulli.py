@@ -60,9 +60,10 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
         counts: Counted,
         occurrences: Occurrences,
         active: Sequence[int],
+        scale: float = 1.0,
     ) -> Iterator[tuple[str, list[float]]]:
         """What each present word, and all absent words together, add to each active class."""
-        a, b = self.smoothing.a, self.smoothing.b
+        a, b = self.smoothing.a * scale, self.smoothing.b * scale
         messages = [occurrences.messages[c] for c in active]
         log_totals = [math.log(n + a + b) for n in messages]
         present_absent = [0.0] * len(active)  # what the present words would say if they were absent
@@ -98,10 +99,15 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
         yield ABSENT, absent
 
     def flag_parts(
-        self, features: Mapping[str, float], counts: Counted, fields: FieldTotals, active: Sequence[int]
+        self,
+        features: Mapping[str, float],
+        counts: Counted,
+        fields: FieldTotals,
+        active: Sequence[int],
+        scale: float = 1.0,
     ) -> Iterator[tuple[str, list[float]]]:
         """The same for flags, true, false or missing: only those given count, and only where given."""
-        a, b = self.smoothing.a, self.smoothing.b
+        a, b = self.smoothing.a * scale, self.smoothing.b * scale
         for token in features:
             field = fields.fields.get(field_of(token))
             if field is None:

@@ -65,7 +65,7 @@ class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
         return BinCounts(FixedEdges(self.edges) if self.edges else None, self.bins, self.warm_up)
 
     def parts(
-        self, features: Mapping[str, float], statistic: BinCounts, active: Sequence[int]
+        self, features: Mapping[str, float], statistic: BinCounts, active: Sequence[int], scale: float = 1.0
     ) -> dict[str, list[float]]:
         """What each number's range adds to each active class; one without counts says nothing."""
         parts = {}
@@ -78,7 +78,8 @@ class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
             row, totals = ranges.counts[value - 1].tolist(), ranges.counts.sum(axis=0).tolist()
             k = len(ranges.counts)
             n, n_v = math.fsum(totals[c] for c in active), math.fsum(row[c] for c in active)
-            p, pseudo_total = self.smoothing.pseudo_count(n_v, n, k), self.smoothing.pseudo_total(k)
+            p = self.smoothing.pseudo_count(n_v, n, k, scale)
+            pseudo_total = self.smoothing.pseudo_total(k, scale)
             parts[f"{key} {ranges.edges.label(x)}"] = [
                 math.log(row[c] + p) - math.log(totals[c] + pseudo_total) if row[c] + p > 0 else -math.inf
                 for c in active

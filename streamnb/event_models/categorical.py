@@ -51,7 +51,12 @@ class Categorical(
     unknown: Literal["skip", "smooth"] = "skip"
 
     def parts(
-        self, features: Mapping[str, float], counts: Counted, fields: FieldTotals, active: Sequence[int]
+        self,
+        features: Mapping[str, float],
+        counts: Counted,
+        fields: FieldTotals,
+        active: Sequence[int],
+        scale: float = 1.0,
     ) -> Iterator[tuple[str, list[float]]]:
         """What each field's value adds to each active class."""
         for token in features:
@@ -66,8 +71,8 @@ class Categorical(
             for c in active:
                 n += totals[c]
                 n_v += row[c]
-            p = self.smoothing.pseudo_count(n_v, n, states)
-            pseudo_total = self.smoothing.pseudo_total(states)
+            p = self.smoothing.pseudo_count(n_v, n, states, scale)
+            pseudo_total = self.smoothing.pseudo_total(states, scale)
             yield (
                 token,
                 [

@@ -76,16 +76,18 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
         return NumberBlock()
 
     def parts(
-        self, features: Mapping[str, float], statistic: NumberBlock, active: Sequence[int]
+        self, features: Mapping[str, float], statistic: NumberBlock, active: Sequence[int], scale: float = 1.0
     ) -> dict[str, list[float]]:
         """What each number of a block adds; one that nothing was learned of says nothing."""
         return {
-            key: self.log_density(x, statistic.numbers[key], active)
+            key: self.log_density(x, statistic.numbers[key], active, scale)
             for key, x in features.items()
             if key in statistic.numbers
         }
 
-    def log_density(self, x: float, moments: Moments, active: Sequence[int]) -> list[float]:
+    def log_density(
+        self, x: float, moments: Moments, active: Sequence[int], scale: float = 1.0
+    ) -> list[float]:
         """``-ln(var)/2 - (x - mean)^2 / (2 var)`` for each active class.
 
         A missing number (NaN) says 0. So does every number while all numbers learned were equal, and for a
@@ -99,16 +101,18 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
             pooled_mean += moments.mean[c] * (moments.n[c] / n)
         z = [
             _log_normal(x, moments.mean[c] if moments.n[c] else pooled_mean, variance)
-            for c, variance in zip(active, self.variances(moments, active, pooled), strict=True)
+            for c, variance in zip(active, self.variances(moments, active, pooled, scale), strict=True)
         ]
         if self.robust:
             broad = math.log(self.robust) + _log_normal(x, pooled_mean, BROAD * pooled)
             z = [_log_sum(math.log1p(-self.robust) + value, broad) for value in z]
         return z
 
-    def variances(self, moments: Moments, active: Sequence[int], pooled: float) -> list[float]:
+    def variances(
+        self, moments: Moments, active: Sequence[int], pooled: float, scale: float = 1.0
+    ) -> list[float]:
         """The variance of each active class, `pooled` being that of all numbers about their mean."""
-        k = self.pseudo_observations
+        k = self.pseudo_observations * scale
         if isinstance(self.variance, float | int):
             return [float(self.variance)] * len(active)
         if self.variance == "shared":

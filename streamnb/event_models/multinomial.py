@@ -89,7 +89,7 @@ class Multinomial(
         return dict(counts)
 
     def log_likelihood(
-        self, features: Mapping[str, float], counts: Counted, active: Sequence[int]
+        self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0
     ) -> list[float]:
         """``sum f log phi_kc`` for each active class; minus infinity where maximum likelihood gives 0.
 
@@ -98,7 +98,7 @@ class Multinomial(
         complement: then the others are at minus infinity, and it at 0.
         """
         z = [0.0] * len(active)
-        for _, parts in self.token_log_likelihoods(features, counts, active):
+        for _, parts in self.token_log_likelihoods(features, counts, active, scale):
             for i, part in enumerate(parts):
                 z[i] += part
         if self.complement and math.inf in z:
@@ -106,7 +106,7 @@ class Multinomial(
         return z
 
     def token_log_likelihoods(
-        self, features: Mapping[str, float], counts: Counted, active: Sequence[int]
+        self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0
     ) -> Iterator[tuple[str, list[float]]]:
         """``f log phi_kc`` token by token: what `log_likelihood` adds up."""
         n, vocabulary = 0.0, len(counts.rows)
@@ -114,7 +114,7 @@ class Multinomial(
             n += counts.totals[c]
         if n == 0:
             return
-        pseudo_total = self.smoothing.pseudo_total(vocabulary)
+        pseudo_total = self.smoothing.pseudo_total(vocabulary, scale)
         sign = -1.0 if self.complement else 1.0
         log_totals = [
             _log((n - counts.totals[c] if self.complement else counts.totals[c]) + pseudo_total)
@@ -130,7 +130,7 @@ class Multinomial(
             n_k = 0.0
             for c in active:
                 n_k += row[c]
-            p = self.smoothing.pseudo_count(n_k, n, vocabulary)
+            p = self.smoothing.pseudo_count(n_k, n, vocabulary, scale)
             seen = [n_k - row[c] if self.complement else row[c] for c in active]
             yield (
                 token,
@@ -141,7 +141,7 @@ class Multinomial(
             )
 
     def token_odds(
-        self, features: Mapping[str, float], counts: Counted, active: Sequence[int]
+        self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0
     ) -> list[TokenOdds]:
         """Each known token's log odds against the rest of the classes, minus their mean over the classes.
 
@@ -151,7 +151,7 @@ class Multinomial(
         """
         assert isinstance(self.smoothing, Laplace)
         log = math.log
-        a = self.smoothing.alpha
+        a, rare_tokens = self.smoothing.alpha * scale, RARE_TOKENS * scale
         pseudo_total = a * (len(counts.rows) + 1)
         n = 0.0
         for c in active:
@@ -171,14 +171,14 @@ class Multinomial(
                 n_t += count
             if n_classes == 2:
                 value = log((row[active[0]] + a) / (row[active[1]] + a)) - base[0]
-                odds.append(TokenOdds(token, f, f * n_t / (n_t + RARE_TOKENS), [value, -value]))
+                odds.append(TokenOdds(token, f, f * n_t / (n_t + rare_tokens), [value, -value]))
                 continue
             d = [log((row[c] + a) / (n_t - row[c] + a)) - k for c, k in class_and_base]
             mean = 0.0
             for value in d:
                 mean += value
             mean /= n_classes
-            odds.append(TokenOdds(token, f, f * n_t / (n_t + RARE_TOKENS), [value - mean for value in d]))
+            odds.append(TokenOdds(token, f, f * n_t / (n_t + rare_tokens), [value - mean for value in d]))
         return odds
 
 

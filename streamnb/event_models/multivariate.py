@@ -126,7 +126,7 @@ class Multivariate(
         return ScatterBlock(shared=self.covariance == "shared")
 
     def log_density(
-        self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int]
+        self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int], scale: float = 1.0
     ) -> list[float]:
         """``-ln|Sigma_c|/2 - (x - mean_c)^T Sigma_c^-1 (x - mean_c)/2`` for each active class.
 
@@ -138,11 +138,15 @@ class Multivariate(
         ValueError
             A number is infinite or beyond 1e100.
         """
-        _, v, normals = self._seen(x, scatter, active)
+        _, v, normals = self._seen(x, scatter, active, scale)
         return [normal.log_density(v) for normal in normals] if len(v) else [0.0] * len(active)
 
     def parts(
-        self, features: Mapping[str, float | None], statistic: Scatter, active: Sequence[int]
+        self,
+        features: Mapping[str, float | None],
+        statistic: Scatter,
+        active: Sequence[int],
+        scale: float = 1.0,
     ) -> dict[str, list[float]]:
         """What each coordinate adds to `log_density`, per active class.
 
@@ -150,7 +154,7 @@ class Multivariate(
         d)_j / 2`` with d the deviations; of the determinant the log of its own variance, and an even share
         of what the correlations take from the volume. Without correlations it is the Gaussian of `gaussian`.
         """
-        names, v, normals = self._seen(features, statistic, active)
+        names, v, normals = self._seen(features, statistic, active, scale)
         parts: dict[str, list[float]] = {name: [] for name in names}
         for normal in normals if names else ():
             off = normal.deviation(v)
@@ -225,11 +229,11 @@ class Multivariate(
         return n_classes * n_names + matrices * (n_names * (n_names + 1) // 2)
 
     def _seen(
-        self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int]
+        self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int], scale: float
     ) -> tuple[list[str], Floats, list[Normal]]:
         """The coordinates that take part, the message's numbers and each class's normal over them."""
         values = present(x)
-        block = self._block(scatter, active)
+        block = self._block(scatter, active, scale)
         at = [i for i, name in enumerate(block.names) if name in values]
         names = [block.names[i] for i in at]
         v = np.array([values[name] for name in names], np.float64)
@@ -239,17 +243,17 @@ class Multivariate(
             return names, v, []
         here = np.ix_(at, at)
         shapes = {
-            group: _inverted(self._covariance(scatter, group, block.live).sigma[here]).shape()
+            group: _inverted(self._covariance(scatter, group, block.live, scale).sigma[here]).shape()
             for group in map(self._group, active)
         }
         means = [normal.mean[at] for normal in block.normals]
         return names, v, [Normal(m, *shapes[self._group(c)]) for c, m in zip(active, means, strict=True)]
 
-    def _block(self, scatter: Scatter, active: Sequence[int]) -> _Block:
+    def _block(self, scatter: Scatter, active: Sequence[int], scale: float = 1.0) -> _Block:
         """Each active class's normal over all coordinates that vary, worked out once between learnings."""
         key = (self, tuple(active))
         found = scatter.derived.get(key)
-        if isinstance(found, _Block):
+        if isinstance(found, _Block) and found.scale == scale:
             return found
         _, common, variance = scatter.pooled()
         live = np.flatnonzero(variance >= VARIANCE_MIN)
@@ -257,40 +261,42 @@ class Multivariate(
         means = np.where(n > 0, mean, common)[:, live]
         names = [scatter.names[i] for i in live]
         groups = {self._group(c) for c in active} if names else set()
-        shapes = {group: self._shape(scatter, group, live) for group in groups}
+        shapes = {group: self._shape(scatter, group, live, scale) for group in groups}
         normals = [Normal(means[c], *shapes[self._group(c)]) for c in active] if names else []
-        block = scatter.derived[key] = _Block(names, live, normals)
+        block = scatter.derived[key] = _Block(names, live, normals, scale)
         return block
 
-    def _shape(self, scatter: Scatter, group: int | None, live: Where) -> _Shape:
+    def _shape(self, scatter: Scatter, group: int | None, live: Where, scale: float) -> _Shape:
         """From the inverse that the sums keep, where they keep one; otherwise a new one is made."""
-        kept = scatter.inverse_of(group)
-        if kept is not None and len(live) == len(scatter.names) and self._enough(kept.free, live):
+        kept = scatter.inverse_of(group, scale)
+        if kept is not None and len(live) == len(scatter.names) and self._enough(kept.free, live, scale):
             log_det = kept.log_det - len(live) * math.log(kept.n)
             return np.sqrt(kept.diagonal / kept.n), kept.matrix, kept.n, log_det
-        return self._covariance(scatter, group, live).shape()
+        return self._covariance(scatter, group, live, scale).shape()
 
-    def _covariance(self, scatter: Scatter, group: int | None, live: Where) -> _Covariance:
+    def _covariance(
+        self, scatter: Scatter, group: int | None, live: Where, scale: float = 1.0
+    ) -> _Covariance:
         """A covariance and its inverse from the sums; see the class for how it is steadied."""
         key = (self, group)
         found = scatter.derived.get(key)
-        if isinstance(found, _Covariance):
+        if isinstance(found, _Covariance) and found.scale == scale:
             return found
-        sums = scatter.sums(group)
+        sums = scatter.sums(group, scale)
         n, free, cross = (matrix[np.ix_(live, live)] for matrix in sums)
         made = None
-        if self._enough(float(free.min()), live):
+        if self._enough(float(free.min()), live, scale):
             made = _try(cross / n)
         if made is None:
-            root = np.sqrt(n.diagonal() + 1.0)
-            steadied = cross + np.diag(scatter.pooled()[2][live])
+            root = np.sqrt(n.diagonal() + scale)
+            steadied = cross + np.diag(scatter.pooled()[2][live] * scale)
             made = _inverted(steadied / root / root[:, None])
-        scatter.derived[key] = made
+        made = scatter.derived[key] = made._replace(scale=scale)
         return made
 
-    def _enough(self, messages: float, live: Where) -> bool:
+    def _enough(self, messages: float, live: Where, scale: float) -> bool:
         """Whether a covariance can do without its pseudo-observation."""
-        return messages > self.messages_per_coordinate * len(live)
+        return messages > self.messages_per_coordinate * len(live) * scale
 
     def _group(self, c: int) -> int | None:
         """The class whose sums make the covariance; ``None`` for all."""
@@ -307,6 +313,7 @@ class _Block(NamedTuple):
     names: list[str]
     live: Where
     normals: list[Normal]
+    scale: float
 
 
 class _Covariance(NamedTuple):
@@ -315,6 +322,7 @@ class _Covariance(NamedTuple):
     sigma: Floats
     precision: Floats
     log_det: float
+    scale: float = 1.0
 
     def shape(self) -> _Shape:
         """What a `Normal` has beside its mean."""

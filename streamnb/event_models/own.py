@@ -46,6 +46,9 @@ class Statistic(Protocol):
     def subtract(self, other: Self, classes: Sequence[int]) -> None:
         """Take another's away; `check_subtractable` let it pass."""
 
+    def fade(self, factor: float) -> None:
+        """Multiply all sums; only a model that forgets asks for it."""
+
     def digest(self, view: str, classes: Sequence[str]) -> Digest:
         """The digest of all there is, by the classes' names."""
 
