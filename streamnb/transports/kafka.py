@@ -217,13 +217,15 @@ class KafkaSource(TopicSource):
         while True:
             try:
                 answers = self._connected_admin().alter_group_offsets(self._group, offsets)
+                refused = {one for one in answers.values() if one.errno != 0}
+                said = ", ".join(sorted(one.__name__ for one in refused))
+                passes = all(one.retriable for one in refused)
             except (KafkaError, TransportError, OSError) as error:
-                # A cluster's first commit makes the topic that commits are kept in: asking again helps.
-                if not getattr(error, "retriable", False) or time.monotonic() >= deadline:
-                    return str(error)
-                time.sleep(RETRY_PAUSE_S)
-            else:
-                return ", ".join(sorted({one.__name__ for one in answers.values() if one.errno != 0}))
+                said, passes = str(error), getattr(error, "retriable", False)
+            # A cluster's first commit makes the topic that commits are kept in: asking again helps.
+            if not said or not passes or time.monotonic() >= deadline:
+                return said
+            time.sleep(RETRY_PAUSE_S)
 
     def close(self) -> None:
         """Let go of the topics."""
