@@ -287,8 +287,8 @@ cdef inline int count_features(
             at = (at + 1) & features.seen_mask
         if other == NULL:
             features.seen[at] = features.stamp + kept
-            features.items[kept] = feature[0]
-            features.items[kept].f = 1.0
+            other = features.items + kept
+            other.start, other.size, other.hash, other.f = feature.start, feature.size, feature.hash, 1.0
             kept += 1
     n[0] = kept
     return 0
