@@ -37,8 +37,8 @@ from streamnb._kernel.drops cimport Drops, drop, load_drops
 from streamnb._kernel.evidence cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants
 from streamnb._kernel.features cimport (
     BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, LOGS_BITS,
-    NUMBER, PAIRS, RATIOS_BITS, STAMP, WORDS, Feature, Features, Given, Log, Part, Ratio, View, give, read_view,
-    take_given, weigh
+    NUMBER, PAIRS, RATIOS_BITS, STAMP, WORDS, Feature, Features, Given, Log, Part, Ratio, View, count_features, give,
+    read_view, take_given, weigh
 )
 from streamnb._kernel.fields cimport Total, add_category, add_flag, says_true
 from streamnb._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, Moments, Normals, add_log_density, add_number
@@ -757,14 +757,16 @@ cdef class Driver:
             else:
                 for p in range(view.n_parts):
                     text = inbox.texts + i * self.n_groups + view.parts[p].group
-                    if self._read_part(view, view.parts + p, text, first, &n) != 0:
+                    if self._read_part(view, view.parts + p, text, &n) != 0:
                         return -1
+                if count_features(&self.features, &self.scratch, view.store, first, &n) != 0:
+                    return -1
             weigh(&self.features, view, first, n)
         self.features.ends[self.n_views] = n
         return 0
 
     cdef inline int _read_part(
-        self, const View* view, const Part* part, const Text* text, uint64_t first, uint64_t* n
+        self, const View* view, const Part* part, const Text* text, uint64_t* n
     ) noexcept nogil:
         """What a view reads in one text."""
         cdef Tokens* tokens = self.tokens + part.group
@@ -772,7 +774,7 @@ cdef class Driver:
             tokens += self.n_groups
             if self._read_tokens(text, view.characters_max, tokens) != 0:
                 return -1
-        return read_view(&self.features, &self.scratch, view, part, tokens, first, n)
+        return read_view(&self.features, &self.scratch, view, part, tokens, n)
 
     cdef inline int _read_tokens(self, const Text* text, uint64_t size_max, Tokens* tokens) noexcept nogil:
         """The twin of `Tokenizer.split`, for a text's first code points."""
