@@ -5,18 +5,20 @@
 A snapshot of so many tokens is laid down for `configs/spam.toml`, and records that came after it in a topic
 of a real broker. Then the engine is started as an operator does, and timed from before its process exists: to
 "ready", when it stands at the snapshot's positions, and to "caught up", when what waited is scored and
-learned. A plain read of the snapshot file precedes each start. A first row has no snapshot: what a start
-costs in any case. Aimed at is to be caught up within a second, one and a half plain reads, and the replay;
-and a replay at five times the rate of the live stream, for which `soak.py`'s is taken.
+learned; in brackets the processor time up to then. A plain read of the file precedes each start. The first
+row has no snapshot: what a start costs in any case. Aimed at is to be caught up within a second, one and a
+half plain reads, and the replay; and a replay at five times the rate of the live stream, `soak.py`'s.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -68,21 +70,24 @@ directory = "{directory}"
 
 
 class Start(NamedTuple):
-    """One start, in seconds since before the process."""
+    """One start: seconds since before the process, and of processor time up to then."""
 
-    read_s: float
-    ready_s: float
-    caught_up_s: float
+    read: float
+    read_cpu: float
+    ready: float
+    ready_cpu: float
+    caught_up: float
+    caught_up_cpu: float
 
-    @property
-    def replay_s(self) -> float:
-        """From ready to caught up."""
-        return self.caught_up_s - self.ready_s
-
-    @property
     def of_allowed(self) -> float:
-        """What it took of what it may take."""
-        return self.caught_up_s / (ALLOWED_S + ALLOWED_READS * self.read_s + self.replay_s)
+        """What it took, of what it may take."""
+        replay = self.caught_up - self.ready
+        return self.caught_up / (ALLOWED_S + ALLOWED_READS * self.read + replay)
+
+    def of_allowed_cpu(self) -> float:
+        """The same in processor time, where other work on the machine counts little."""
+        replay = self.caught_up_cpu - self.ready_cpu
+        return self.caught_up_cpu / (ALLOWED_S + ALLOWED_READS * self.read_cpu + replay)
 
 
 def lay_down(directory: Path, tokens: int, positions: dict[Partition, Account]) -> Path:
@@ -99,43 +104,51 @@ def lay_down(directory: Path, tokens: int, positions: dict[Partition, Account]) 
 
 def start(config: Path, snapshot: Path | None) -> Start:
     """Read the snapshot plainly, then start the engine over it, until it has caught up."""
-    began_s = time.perf_counter()
+    began_s, began_cpu_s = time.perf_counter(), time.process_time()
     if snapshot is not None:
         snapshot.read_bytes()
-    read_s = time.perf_counter() - began_s
+    figures = [time.perf_counter() - began_s, time.process_time() - began_cpu_s]
     began_s = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streamnb", "run", str(config)], stderr=subprocess.PIPE, text=True
-    )
-    said: dict[str, float] = {}
-    lines = []
+    command = [sys.executable, "-m", "streamnb", "run", str(config)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    said, awaited = "", ["ready at", "caught up"]
     assert process.stderr is not None
-    for line in process.stderr:
-        lines.append(line)
-        for word in ("ready at", "caught up"):
-            if word in line:
-                said[word] = time.perf_counter() - began_s
-        if "caught up" in said:
-            break
+    while awaited:
+        line = process.stderr.readline()
+        said += line
+        if not line:
+            raise SystemExit(f"The engine ended: {said}")
+        if awaited[0] in line:
+            figures += [time.perf_counter() - began_s, processor_seconds_of(process.pid)]
+            awaited.pop(0)
     process.kill()
     process.communicate()
-    if len(said) < 2:
-        raise SystemExit(f"The engine ended: {''.join(lines)}")
-    return Start(read_s, said["ready at"], said["caught up"])
+    return Start(*figures)
+
+
+def processor_seconds_of(pid: int) -> float:
+    """Of another process, so far."""
+    times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 def row(title: str, starts: list[Start], megabytes: float, replay: int, live: float) -> list[str]:
-    """Medians of some starts."""
-    rate = replay / median(one.replay_s for one in starts)
-    figures = [f"{median(getattr(one, name) for one in starts):.2f}" for name in ("read_s", "ready_s")]
+    """Medians of some starts; wall clock, and processor time in brackets."""
+
+    def both(figure: Callable[[Start], float], cpu: Callable[[Start], float]) -> str:
+        return f"{median(map(figure, starts)):.2f} ({median(map(cpu, starts)):.2f})"
+
+    took = median(one.caught_up - one.ready for one in starts)
+    took_cpu = median(one.caught_up_cpu - one.ready_cpu for one in starts)
     return [
         title,
         f"{megabytes:,.0f}",
-        *figures,
-        f"{median(one.caught_up_s for one in starts):.2f}",
-        f"{median(one.of_allowed for one in starts):.2f}",
-        f"{rate:,.0f}",
-        f"{rate / live:.1f}",
+        both(lambda one: one.read, lambda one: one.read_cpu),
+        both(lambda one: one.ready, lambda one: one.ready_cpu),
+        both(lambda one: one.caught_up, lambda one: one.caught_up_cpu),
+        both(Start.of_allowed, Start.of_allowed_cpu),
+        f"{replay / took:,.0f} ({replay / took_cpu:,.0f})",
+        f"{replay / took / live:.1f} ({replay / took_cpu / live:.1f})",
     ]
 
 

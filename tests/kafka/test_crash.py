@@ -73,7 +73,7 @@ class Child:
 
     def wait_until_ready(self) -> None:
         """Until it reads, or has ended."""
-        assert self._ready.wait(60)
+        assert self._ready.wait(60), "".join(self.said)
 
     def is_alive(self) -> bool:
         """Whether it goes on."""
