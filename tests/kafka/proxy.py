@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Literal, Self
+
+from deploy.kafka.broker import Broker, free_port
 
 Cut = Literal["now", "before the response"]
 
@@ -22,6 +26,7 @@ class Proxy:
     """
 
     def __init__(self, port: int, listen: int) -> None:
+        self.delay_s = 0.0  # by which every answer of the broker is held back
         self._port, self._listen = port, listen
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
@@ -91,6 +96,30 @@ class Proxy:
                     self._cut_responses = False
                     self._cut_all()
                     return
+                if responses and self.delay_s:
+                    await asyncio.sleep(self.delay_s)
                 writer.write(data)
                 await writer.drain()
         writer.transport.abort()
+
+
+def broker_behind_proxy(
+    directory: Path, settings: Mapping[str, str] | None = None
+) -> tuple[Broker, Proxy, str]:
+    """A broker with a second listener behind a proxy, neither of them started; the address of the proxy.
+
+    Whoever connects to the broker's own address is not cut off with the others.
+    """
+    behind, listen, controller = free_port(), free_port(), free_port()
+    broker = Broker(directory, port=free_port())
+    plain, inner = f"PLAINTEXT://{broker.address}", f"CONTROLLER://127.0.0.1:{controller}"
+    broker._settings = {
+        "listeners": f"{plain},PROXIED://127.0.0.1:{behind},{inner}",
+        "advertised.listeners": f"{plain},PROXIED://127.0.0.1:{listen}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+        **(settings or {}),
+    }
+    return broker, Proxy(behind, listen), f"127.0.0.1:{listen}"

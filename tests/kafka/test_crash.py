@@ -20,12 +20,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy.kafka.broker import Broker, free_port
+from deploy.kafka.broker import Broker
 from streamnb import assembly, snapshots
 from streamnb.errors import SnapshotError, StorageError
 from streamnb.snapshot import Snapshot
 from tests.kafka.conftest import start_or_skip
-from tests.kafka.proxy import Proxy
+from tests.kafka.proxy import Proxy, broker_behind_proxy
 from tests.kafka.test_pipeline import (
     Pipeline,
     assert_every_message_is_scored_in_order,
@@ -44,20 +44,10 @@ BROKER_BOUNCE_EVERY, BROKER_BOUNCE_AT = 60, 5
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Proxy, str]]:
     """A broker with a listener behind a proxy; the address of the proxy."""
-    behind, proxy_port, controller = free_port(), free_port(), free_port()
-    broker = Broker(tmp_path_factory.mktemp("broker"), port=free_port())
-    plain, inner = f"PLAINTEXT://{broker.address}", f"CONTROLLER://127.0.0.1:{controller}"
-    broker._settings = {
-        "listeners": f"{plain},PROXIED://127.0.0.1:{behind},{inner}",
-        "advertised.listeners": f"{plain},PROXIED://127.0.0.1:{proxy_port}",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT",
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "broker.session.timeout.ms": "3000",
-        "broker.heartbeat.interval.ms": "500",
-    }
+    broker, proxy, address = broker_behind_proxy(tmp_path_factory.mktemp("broker"))
     start_or_skip(broker)
-    with Proxy(behind, proxy_port) as proxy:
-        yield broker, proxy, f"127.0.0.1:{proxy_port}"
+    with proxy:
+        yield broker, proxy, address
     broker.stop()
 
 
@@ -83,7 +73,7 @@ class Child:
 
     def wait_until_ready(self) -> None:
         """Until it reads, or has ended."""
-        assert self._ready.wait(60)
+        assert self._ready.wait(60), "".join(self.said)
 
     def is_alive(self) -> bool:
         """Whether it goes on."""
