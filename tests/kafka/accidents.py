@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import re
 import resource
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
 from deploy.kafka.broker import Broker
 from streamnb import snapshots
@@ -32,6 +35,8 @@ class Child:
 
     Parameters
     ----------
+    starter : subprocess.Popen of str
+        A process of `tests.kafka.warm`.
     config : Path
     servers : str
         The broker's address, or its proxy's.
@@ -44,24 +49,40 @@ class Child:
     """
 
     def __init__(
-        self, config: Path, servers: str, client: str = "kafka", *more: str, until_end: bool = False
+        self,
+        starter: subprocess.Popen[str],
+        config: Path,
+        servers: str,
+        client: str,
+        *more: str,
+        until_end: bool = False,
     ) -> None:
         changes = [f'kafka.bootstrap_servers="{servers}"', f'confluent.bootstrap.servers="{servers}"', *more]
         changes += [f"{room}.kind={client}" for room in ("source", "sink", "dead_letters.sink")]
-        command = [sys.executable, "-m", "streamnb", "run", str(config), *["--until-end"] * until_end]
-        command += [word for change in changes for word in ("--set", change)]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        words = ["run", str(config), *["--until-end"] * until_end]
+        words += [word for change in changes for word in ("--set", change)]
         self.said: list[str] = []
         self._ready = threading.Event()
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        pipe = config.with_name("stderr")
+        os.mkfifo(pipe)
+        assert starter.stdin is not None
+        assert starter.stdout is not None
+        lines = os.fdopen(os.open(pipe, os.O_RDWR))  # does not wait for whoever will write
+        starter.stdin.write(f"{json.dumps([str(pipe), *words])}\n")
+        starter.stdin.flush()
+        self.pid = int(starter.stdout.readline())
+        pipe.unlink()
+        self._reader = threading.Thread(target=self._read, args=(lines,), daemon=True)
         self._reader.start()
 
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.said.append(line)
-            if "ready at" in line:
-                self._ready.set()
+    def _read(self, lines: TextIO) -> None:
+        with lines:
+            for line in lines:
+                self.said.append(line)
+                if "ready at" in line:
+                    self._ready.set()
+                if line.startswith("exit "):
+                    break
         self._ready.set()
 
     def wait_until_ready(self) -> None:
@@ -70,23 +91,27 @@ class Child:
 
     def is_alive(self) -> bool:
         """Whether it goes on."""
-        return self.process.poll() is None
+        return self._reader.is_alive()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send one, unless it has ended."""
+        if self.is_alive():
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """As the kernel does, at once."""
-        self.process.kill()
+        self.signal(signal.SIGKILL)
         self.ended()
 
     def ended(self, timeout_s: float = 60) -> int:
         """Its exit code, which is a documented one, said without a traceback."""
-        code = self.process.wait(timeout_s)
-        self._reader.join(10)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
-        said = "".join(self.said)
+        self._reader.join(timeout_s)
+        assert not self.is_alive(), self.said
+        said, code = "".join(self.said), int(self.said[-1].removeprefix("exit "))
         # Seed 102: a SIGTERM for a process that has said why it ends, and is on its way out.
         on_its_way = code == -signal.SIGTERM and LAST_WORDS.search(said)
-        assert code in DOCUMENTED or on_its_way, f"{code}: {said}"
+        assert code in DOCUMENTED or on_its_way, said
         assert "Traceback" not in said, said
         return code
 
@@ -96,6 +121,8 @@ class Accidents:
 
     Parameters
     ----------
+    starter : subprocess.Popen of str
+        A process of `tests.kafka.warm`.
     pipe : Pipeline
     broker : Broker
     proxy : Proxy
@@ -114,8 +141,15 @@ class Accidents:
     """
 
     def __init__(
-        self, pipe: Pipeline, broker: Broker, proxy: Proxy, address: str, draw: random.Random
+        self,
+        starter: subprocess.Popen[str],
+        pipe: Pipeline,
+        broker: Broker,
+        proxy: Proxy,
+        address: str,
+        draw: random.Random,
     ) -> None:
+        self._starter = starter
         self._pipe, self._broker, self._proxy, self._address = pipe, broker, proxy, address
         self._draw = draw
         self.counted = Counter[str]()
@@ -125,7 +159,7 @@ class Accidents:
     def start(self, *, until_end: bool = False) -> Child:
         """Another engine, through either client: each goes on where the other was."""
         client = self._draw.choice(CLIENTS)
-        return Child(self._pipe.config, self._address, client, until_end=until_end)
+        return Child(self._starter, self._pipe.config, self._address, client, until_end=until_end)
 
     def befall(self, number: int) -> None:
         """The accident of that number; the engine is started again where the one before ended it."""
@@ -162,13 +196,13 @@ class Accidents:
         self.child.kill()
 
     def _terminate(self) -> None:
-        self.child.process.terminate()
+        self.child.signal(signal.SIGTERM)
         self.child.ended()
 
     def _pause(self) -> None:
-        self.child.process.send_signal(signal.SIGSTOP)
+        self.child.signal(signal.SIGSTOP)
         time.sleep(self._draw.uniform(0.0, 0.3))
-        self.child.process.send_signal(signal.SIGCONT)
+        self.child.signal(signal.SIGCONT)
 
     def _cut(self) -> None:
         self._proxy.cut("now")
@@ -184,12 +218,12 @@ class Accidents:
     def _full_disk(self) -> None:
         """The operating system refuses to let a file grow: as a full disk, half-way through a snapshot."""
         if self.child.is_alive():
-            pid = self.child.process.pid
-            hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+            pid = self.child.pid
             limit = self._draw.choice([0, 4096, 20_000])
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, hard))
-            time.sleep(self._draw.uniform(0.1, 0.4))
-            if self.child.is_alive():
+            with suppress(ProcessLookupError):
+                hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, hard))
+                time.sleep(self._draw.uniform(0.1, 0.4))
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
 
     def _second_learner(self) -> None:
@@ -229,8 +263,8 @@ def loaded(path: Path) -> Snapshot | None:
 def assert_modest(child: Child) -> None:
     """I9: descriptors and threads of a process that has just started do not depend on what befell others."""
     try:
-        home = Path(f"/proc/{child.process.pid}")
+        home = Path(f"/proc/{child.pid}")
         assert len(list((home / "fd").iterdir())) < 100
         assert len(list((home / "task").iterdir())) < 50
-    except FileNotFoundError:
-        assert not child.is_alive()
+    except (FileNotFoundError, ProcessLookupError):
+        assert child.ended()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -107,3 +108,12 @@ def proxied(own_broker: Broker, ports: tuple[int, int]) -> Iterator[tuple[Broker
     """The broker above, a proxy before it, and the address of the proxy."""
     with Proxy(*ports) as proxy:
         yield own_broker, proxy, f"127.0.0.1:{ports[1]}"
+
+
+@pytest.fixture(scope="session")
+def starter() -> Iterator[subprocess.Popen[str]]:
+    """What starts engines: see `tests.kafka.warm`."""
+    command = [sys.executable, "-m", "tests.kafka.warm"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, text=True, stdin=pipe, stdout=pipe) as process:
+        yield process

@@ -9,6 +9,8 @@ broker itself killed and started again. The oracle is a plain loop over the same
 from __future__ import annotations
 
 import random
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -60,7 +62,12 @@ def assert_newest_is_its_prefix(pipe: Pipeline, before: Snapshot | None) -> Snap
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_C1_C3_B2_B3_nothing_that_befalls_it_loses_or_doubles_a_message(
-    proxied: tuple[Broker, Proxy, str], tmp_path: Path, partitions: int, kills: int, seed: int
+    proxied: tuple[Broker, Proxy, str],
+    starter: subprocess.Popen[str],
+    tmp_path: Path,
+    partitions: int,
+    kills: int,
+    seed: int,
 ) -> None:
     """Every label once, every message scored, in order, by a state from before its label; I1 to I9."""
     broker, proxy, address = proxied
@@ -68,15 +75,14 @@ def test_C1_C3_B2_B3_nothing_that_befalls_it_loses_or_doubles_a_message(
     pipe = pipeline(
         broker.address, tmp_path, stream, partitions, times=max(1, kills // 20), batch_records_max=20
     )
-    accidents = Accidents(pipe, broker, proxy, address, random.Random(f"{seed}/{partitions}"))
+    accidents = Accidents(starter, pipe, broker, proxy, address, random.Random(f"{seed}/{partitions}"))
     newest = None
     for number in range(kills // 2):
         accidents.befall(number)
         if number % 5 == 0:
             newest = assert_newest_is_its_prefix(pipe, None if accidents.damaged else newest)
             accidents.damaged = False
-    if accidents.child.is_alive():
-        accidents.child.process.terminate()
+    accidents.child.signal(signal.SIGTERM)
     accidents.child.ended()
     for _ in range(5):  # the broker may have been away when the last one began
         if (last := accidents.start(until_end=True)).ended(300) == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import time
 import urllib.request
 from pathlib import Path
@@ -25,8 +26,8 @@ SLOWLY = {"kafka": "kafka.request_timeout_ms=1000", "confluent": "confluent.sock
 def peak_bytes(child: Child) -> int:
     """The most memory the process has held so far; 0 once it has ended."""
     try:
-        status = Path(f"/proc/{child.process.pid}/status").read_text()
-    except FileNotFoundError:
+        status = Path(f"/proc/{child.pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
         return 0
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     return 1024 * int(found[1]) if found else 0
@@ -51,14 +52,14 @@ def assert_nothing_is_lost_or_doubled(pipe: Pipeline) -> None:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_B4_a_slow_broker_is_waited_for(
-    proxied: tuple[Broker, Proxy, str], tmp_path: Path, client: str
+    proxied: tuple[Broker, Proxy, str], starter: subprocess.Popen[str], tmp_path: Path, client: str
 ) -> None:
     """20 ms each way and 1.6 MB/s: each score once, the lag shown, and nothing heaps up in memory."""
     broker, proxy, address = proxied
     pipe = pipeline(broker.address, tmp_path, "mailbox", 1, batch_records_max=100)
     port, peak, lags = free_port(), 0, {0.0}
     proxy.slow(0.02, 1 << 15)
-    child = Child(pipe.config, address, client, f"metrics.port={port}", until_end=True)
+    child = Child(starter, pipe.config, address, client, f"metrics.port={port}", until_end=True)
     child.wait_until_ready()
     while child.is_alive():
         peak = max(peak, peak_bytes(child))
@@ -74,12 +75,12 @@ def test_B4_a_slow_broker_is_waited_for(
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_B4_answers_that_come_too_late_are_answers_that_never_came(
-    proxied: tuple[Broker, Proxy, str], tmp_path: Path, client: str
+    proxied: tuple[Broker, Proxy, str], starter: subprocess.Popen[str], tmp_path: Path, client: str
 ) -> None:
     """Later than the client waits, for a while: asked again once the broker is itself, with no restart."""
     broker, proxy, address = proxied
     pipe = pipeline(broker.address, tmp_path, "mailbox", 1, batch_records_max=20)
-    child = Child(pipe.config, address, client, SLOWLY[client], until_end=True)
+    child = Child(starter, pipe.config, address, client, SLOWLY[client], until_end=True)
     child.wait_until_ready()
     proxy.slow(1.5)
     time.sleep(3.5)
