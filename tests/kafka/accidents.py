@@ -17,14 +17,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from deploy.kafka.broker import Broker
+from deploy.kafka.broker import Broker, BrokerError
 from streamnb import snapshots
 from streamnb.errors import StorageError
 from streamnb.snapshot import Snapshot
 from tests.kafka.proxy import Proxy
 from tests.kafka.test_pipeline import Pipeline
 
-DOCUMENTED = {0, 69, 74, 75, -signal.SIGKILL}
+UNREACHABLE = 69
+DOCUMENTED = {0, UNREACHABLE, 74, 75, -signal.SIGKILL}
 LAST_WORDS = re.compile(r"^streamnb: |INFO streamnb: stopped after", re.MULTILINE)
 CLIENTS = ("kafka", "confluent")
 BROKER_BOUNCE_EVERY, BROKER_BOUNCE_AT = 60, 5
@@ -234,7 +235,8 @@ class Accidents:
             self.child.ended()
             self.child = other
         else:
-            other.ended()
+            code, said = other.ended(), "".join(other.said)
+            assert code == UNREACHABLE or "in use by another learner" in said, said
 
     def _damaged_snapshot(self) -> None:
         """A bit of the newest turns over while nobody runs; the one before is whole."""
@@ -249,6 +251,8 @@ class Accidents:
 
     def _broker_bounce(self) -> None:
         self._broker.kill()
+        with suppress(BrokerError):  # a busy machine may not have it up within its minute
+            self._broker.start()
         self._broker.start()
 
 
