@@ -49,10 +49,19 @@ from tests.faulty_broker import Broker, FaultySink, FaultySource, FaultyTransact
 from tests.faulty_disk import Fault, FaultyDisk, in_place_of_the_disk
 
 HOME = Path("/kept")
-WORDS = ("win", "money", "now", "lunch", "at", "noon", "prize", "free", "meeting", "neurips")
+WORDS = ("win", "money", "now", "lunch", "at", "noon", "prize", *(f"word{n}" for n in range(30)))
 POISON: tuple[bytes | None, ...] = (b"{", b"\xff\xfe", b'{"text": 7}', None)
+DECODER = Decoder(MessageFields(), timed=True)
 METRICS = Metrics()  # of all lives together: nothing here asks them, and they cost as much as a life
 LIVES_MAX = 40
+MODELS: tuple[
+    dict[str, Any], ...
+] = (  # streams of one partition take turns; of several, nothing is forgotten
+    {},
+    {"max_tokens": 16},
+    {"half_life_messages": 3.0},
+    {"half_life_s": 5.0},
+)
 STREAMS = 24  # different ones, so that the oracle can be kept
 
 
@@ -189,8 +198,8 @@ class Schedule:
         transactions = FaultyTransactions(self.broker, [scores, aside], self.draw, self.faults / 2)
         return Engine(
             name="test",
-            classifier=NaiveBayes(TEXT_ONLY),
-            decoder=Decoder(MessageFields()),
+            classifier=model_of(self.stream, self.partitions),
+            decoder=DECODER,
             source=cast("Source", FaultySource(self.log, life.before_a_poll)),
             sink=scores,
             dead_letters=DeadLetters(aside, cast("Clock", clock), DeadLetterLimits(ratio_max=1.0)),
@@ -293,14 +302,19 @@ def stream(number: int, partitions: int) -> MemoryLog:
             "label": draw.choice(["spam", "ham", "list", None]),
         }
         value = draw.choice(POISON) if draw.random() < 0.1 else orjson.dumps(fields)
-        log.append(value, draw.randrange(partitions))
+        log.append(value, draw.randrange(partitions), timestamp_ms=1000 * draw.randrange(i, i + 20))
     return log
+
+
+def model_of(number: int, partitions: int) -> NaiveBayes:
+    """A new one, for a stream."""
+    return NaiveBayes(TEXT_ONLY, **(MODELS[number % len(MODELS)] if partitions == 1 else {}))
 
 
 @cache
 def digest_of(number: int, partitions: int, ends: tuple[int, ...]) -> dict[str, str]:
     """Of a model that learned the first records of each partition, one at a time."""
-    model, log = NaiveBayes(TEXT_ONLY), stream(number, partitions)
+    model, log = model_of(number, partitions), stream(number, partitions)
     for record in log.elements:
         if isinstance(record, MemoryRecord) and record.offset < ends[record.partition]:
             model.step(_decoded(record)[0], score=False)
@@ -310,7 +324,7 @@ def digest_of(number: int, partitions: int, ends: tuple[int, ...]) -> dict[str, 
 @cache
 def scores_of(number: int) -> dict[int, bytes]:
     """Each score of a stream of one partition, by a plain loop."""
-    model, found = NaiveBayes(TEXT_ONLY), {}
+    model, found = model_of(number, 1), {}
     for record in stream(number, 1).elements:
         assert isinstance(record, MemoryRecord)
         batch, ids = _decoded(record)
@@ -328,8 +342,9 @@ def scores_of(number: int) -> dict[int, bytes]:
 
 def _decoded(record: MemoryRecord) -> tuple[Batch, list[str | int | None]]:
     partition = Partition("memory", record.partition)
-    one = RecordBatch(partition, [record.offset], [record.value], [None], [-1], [()], record.offset + 1)
-    messages = Decoder(MessageFields()).decode(one)
+    times, after = [record.timestamp_ms], record.offset + 1
+    one = RecordBatch(partition, [record.offset], [record.value], [None], times, [()], after)
+    messages = DECODER.decode(one)
     return messages.batch, messages.ids
 
 
