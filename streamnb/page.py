@@ -13,6 +13,7 @@ from streamnb.errors import SettingsError
 from streamnb.evaluation import Evaluation, Outcomes, Prequential, roc_curve
 
 HEIGHT = 380
+CHANGES_MAX = 100
 BLUE, ORANGE, GREY = "#2b6cb0", "#dd6b20", "#a0aec0"
 
 
@@ -130,7 +131,9 @@ def _learning(go: Any, course: Course, figures: Evaluation) -> Any:  # noqa: ANN
     drawing.update_xaxes(title="labelled messages")
     drawing.update_yaxes(range=_span(course.accuracy + course.window_accuracy), col=1)
     drawing.update_yaxes(range=_span(course.log_loss + course.window_log_loss, low=0.0), col=2)
-    return drawing.update_layout(title="Learning")
+    for change in (figures.changes or ())[:CHANGES_MAX]:
+        drawing.add_vline(x=change.labelled, line={"color": GREY, "dash": "dot"}, row="all", col="all")
+    return drawing.update_layout(title="Learning" if not figures.changes else "Learning; dotted: drift seen")
 
 
 def _span(values: Iterable[float], low: float | None = None) -> list[float]:

@@ -73,11 +73,12 @@ def evaluate(
     settings = load(config, changes or ())
     assembly.check_lines(settings)
     model, history = assembly.model(settings), History(data, assembly.decoder(settings), limit)
+    judgements = partial(_judgement, settings, window, warm_up)
     labels = partial(Feedback, feedback, delay=delay, taught=taught, share=share, seed=seed)
-    judgement = Prequential(window, warm_up)
+    judgement = judgements()
     if compare:
         first = Contender(config.name, model, judgement)
-        others = _contenders(compare.split(","), settings, partial(Prequential, window, warm_up), data, limit)
+        others = _contenders(compare.split(","), settings, judgements, data, limit)
         _compare([first, *others], history, labels, seed, json=json)
         return
     course = Course()
@@ -137,6 +138,12 @@ def tune(
         print(orjson.dumps(asdict(found) | {"apart": apart}, default=list).decode())
         return
     print_tuning(found, config.name, settings.model.max_tokens)
+
+
+def _judgement(settings: Settings, window: int, warm_up: int) -> Prequential:
+    from streamnb import assembly
+
+    return Prequential(window, warm_up, assembly.drift(settings))
 
 
 def _batches(history: History, size: int = 1000) -> Iterator[Batch]:
