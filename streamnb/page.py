@@ -183,9 +183,16 @@ def _roc(go: Any, figures: Evaluation, outcomes: Outcomes) -> Any:  # noqa: ANN4
 
 def _words(go: Any, telling: Mapping[str, Sequence[tuple[str, float]]]) -> Any:  # noqa: ANN401
     shown = list(telling)[:6]
-    titles = [escape(name) for name in shown]
-    drawing = _plotly("plotly.subplots").make_subplots(1, len(shown), subplot_titles=titles)
-    for column, name in enumerate(shown, 1):
+    columns = min(len(shown), 3)  # a fourth beside them has no room for its words
+    rows = -(-len(shown) // columns)
+    drawing = _plotly("plotly.subplots").make_subplots(
+        rows,
+        columns,
+        subplot_titles=[escape(name) for name in shown],
+        horizontal_spacing=0.1,
+        vertical_spacing=0.1,
+    )
+    for number, name in enumerate(shown):
         words = telling[name][::-1]
         bars = go.Bar(
             x=[z for _, z in words],
@@ -194,9 +201,11 @@ def _words(go: Any, telling: Mapping[str, Sequence[tuple[str, float]]]) -> Any: 
             marker_color=BLUE,
             showlegend=False,
         )
-        drawing.add_trace(bars, 1, column)
+        drawing.add_trace(bars, 1 + number // columns, 1 + number % columns)
     drawing.update_yaxes(type="category", automargin=True, dtick=1)
-    return drawing.update_layout(height=480, title="Most telling words, in standard errors of their log odds")
+    return drawing.update_layout(
+        height=80 + 400 * rows, title="Most telling words, in standard errors of their log odds"
+    )
 
 
 def _vocabulary(go: Any, course: Course) -> Any:  # noqa: ANN401
