@@ -421,6 +421,21 @@ def test_what_was_learned_can_be_unlearned(name: str, rows: list[Row], order: ra
         model.unlearn_one(*rows[0][:3], at=_at(rows[0][3]))
 
 
+@pytest.mark.parametrize("how", [{"half_life_messages": 2.0}, {"half_life_s": DAY}])
+def test_the_newest_is_unlearned_where_no_time_is_said(how: dict[str, float]) -> None:
+    """At the weight it was learned with; the older ones are where they were."""
+    model = _makes(VIEWS["words"], **how)
+    _learn(model, [({"text": "a b"}, "x", 1.0, 0.0), ({"text": "b"}, "y", 2.0, 3.0)])
+    classes, tokens = [*model.class_counts], {token: [*row] for token, row in model.counts["w"].rows.items()}
+    _learn(model, [({"text": "b c"}, "y", 1.0, 5.0)])
+    model.unlearn_one({"text": "b c"}, "y")
+
+    assert model.class_counts == pytest.approx(classes, rel=1e-12)
+    assert set(model.counts["w"].rows) == set(tokens)
+    for token, row in tokens.items():
+        assert model.counts["w"].rows[token] == pytest.approx(row, rel=1e-12)
+
+
 def test_what_is_subtracted_was_learned() -> None:
     """A part by time, whose landmark is another, comes off again."""
     whole, part, rest = _forgets(head="product"), _forgets(head="product"), _forgets(head="product")
