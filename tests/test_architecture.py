@@ -49,7 +49,7 @@ LAYERS = (
     ("naive_bayes", "protocols"),
     ("loop", "delivery", "guard", "dead_letters", "recovery", "snapshots"),
     ("classifiers.frames", "evaluation.outcomes"),
-    ("evaluation.ranking", "evaluation.intervals", "evaluation.feedback"),
+    ("evaluation.ranking", "evaluation.intervals", "evaluation.feedback", "evaluation.drift"),
     ("evaluation.tally",),
     ("evaluation.prequential",),
     ("evaluation.comparison",),
