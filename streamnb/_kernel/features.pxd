@@ -18,8 +18,8 @@ cdef enum:
     BY_COUNTS, BY_BOOLEAN, BY_LOG
 
 cdef enum:
-    LOGS_BITS = 10  # logarithms that a view keeps: 16 KiB, near enough to the processor
-    RATIOS_BITS = 9  # and as much
+    LOGS_BITS = 10  # logarithms that a model keeps: 16 KiB, near enough to the processor
+    RATIOS_BITS = 10  # and 24 KiB
 
 cdef enum:
     STAMP = 4294967296  # a stamp leaves room for so many features
@@ -32,7 +32,7 @@ cdef struct Part:  # of a view of text
 
 
 cdef struct Log:
-    double count
+    double of
     double log
 
 
@@ -55,7 +55,7 @@ cdef struct View:
     int smoothing
     double pseudo  # alpha or mu
     Normals normals  # of numbers
-    Log* logs  # those of log(count + alpha) that were asked for last; see evidence.pxd
+    Log* logs  # those of log(count + alpha) that were asked for last, by any view; see evidence.pxd
     Ratio* ratios  # and of log((n + alpha) / (rest + alpha))
     bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
     double without  # so many without
