@@ -27,7 +27,6 @@ class Proxy:
     """
 
     def __init__(self, port: int, listen: int) -> None:
-        self.delay_s = 0.0  # by which every answer of the broker is held back
         self._port, self._listen = port, listen
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
@@ -108,8 +107,6 @@ class Proxy:
                     self._cut_responses = False
                     self._cut_all()
                     return
-                if responses and self.delay_s:
-                    await asyncio.sleep(self.delay_s)
                 writer.write(data)
                 await writer.drain()
         writer.transport.abort()
