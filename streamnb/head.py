@@ -237,6 +237,9 @@ class CalibratedHead:
     ) -> None:
         """One step down the gradient of the log loss, as it was before the label.
 
+        No weight of a text view falls below 0: what words say for a class may be disbelieved, but is nothing
+        against it. So a run of wrong labels is forgotten as fast as it was believed.
+
         Parameters
         ----------
         y : int
@@ -248,6 +251,7 @@ class CalibratedHead:
         s, eps, p_y = opinion.softmax, opinion.eps, opinion.posterior[y]
         rho = (1.0 - eps) * s[y] / p_y
         r = [weight * rho * (s_c - (1.0 if c == y else 0.0)) for c, s_c in enumerate(s)]
+        n_of_text = 4 * self.n_text_views
         rate = FEATURE_RATE / math.sqrt(self.n_text_views)
         for i, feature in enumerate(phi):
             h = 0.0
@@ -255,6 +259,8 @@ class CalibratedHead:
                 h += r_c * value
             self.weight_squares[i] += h * h
             self.weights[i] -= rate * h / math.sqrt(self.weight_squares[i])
+            if i < n_of_text and self.weights[i] < 0.0:
+                self.weights[i] = 0.0
         for r_c, c in zip(r, active, strict=True):
             self.offset_squares[c] += r_c * r_c
             self.offsets[c] -= OFFSET_RATE * r_c / math.sqrt(self.offset_squares[c])

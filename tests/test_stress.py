@@ -57,6 +57,7 @@ def test_no_labels_push_the_head_out_of_its_bounds(messages: list[tuple[str, flo
 
     for weight, start, squares in zip(head.weights, starts, head.weight_squares, strict=True):
         assert abs(weight - start) <= bound(FEATURE_RATE, squares)
+    assert min(head.weights[:4]) >= 0.0  # or 500 wrong labels in a row turn the words round
     for offset, squares in zip(head.offsets, head.offset_squares, strict=True):
         assert squares <= 1.0 + steps  # the gradient of an offset is at most 1
         assert abs(offset) <= bound(OFFSET_RATE, squares)

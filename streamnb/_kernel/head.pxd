@@ -218,7 +218,7 @@ cdef inline void learn(
     Head* head, const int64_t* active, uint64_t S, uint64_t y, double weight, const HeadConstants* k
 ) noexcept nogil:
     """`CalibratedHead.learn`, from the opinion formed last; y stands among the active classes."""
-    cdef uint64_t i, j, c
+    cdef uint64_t i, j, c, n_of_text = 4 * head.n_text_views
     cdef double w = weight if weight < 1.0 else 1.0
     cdef double eps = 1.0 / (1.0 + exp(-head.eta))
     cdef double p_y = head.posterior[y]
@@ -233,6 +233,8 @@ cdef inline void learn(
             h += head.r[j] * head.phi[i * S + j]
         head.weight_squares[i] += h * h
         head.weights[i] -= rate * h / sqrt(head.weight_squares[i])
+        if i < n_of_text and head.weights[i] < 0.0:
+            head.weights[i] = 0.0
     for j in range(S):
         c = active[j]
         head.offset_squares[c] += head.r[j] * head.r[j]
