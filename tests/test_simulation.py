@@ -72,7 +72,7 @@ def _published_anew(
 @pytest.mark.parametrize(
     ("owner", "name", "mistake", "invariant"),
     [
-        (files, "_sync_directory", _never_synced, "I5|I6"),
+        (files, "sync_directory", _never_synced, "I5|I6"),
         (FaultyDisk, "fsync", _never_synced, "I5|I6"),
         (Engine, "_begin_snapshot", _without_flush, "I8"),
         (Account, "advance", _off_by_one, "I5|I8|I7"),

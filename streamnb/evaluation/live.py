@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from streamnb.columns import Label, Scores
+from streamnb.evaluation.drift import Change, DriftWatch
 from streamnb.evaluation.outcomes import outcomes_of
 from streamnb.evaluation.tally import Figures, Tally, Window
 
@@ -42,6 +43,8 @@ class LiveEvaluation(Collector):
     Parameters
     ----------
     settings : EvaluationSettings
+    drift : DriftWatch, optional
+        Told of every mistake, whatever the window.
 
     Examples
     --------
@@ -49,32 +52,39 @@ class LiveEvaluation(Collector):
     >>> from streamnb.columns import Batch
     >>> live, batch = LiveEvaluation(), Batch({"text": ["win", "lunch", "win"]}, ["spam", "ham", "spam"])
     >>> live.add(NaiveBayes().step(batch), batch.labels)
+    []
     >>> live.sentence()
     '1 labelled message judged: accuracy 1.0000, log loss 0.4055; the last 1: 1.0000, 0.4055'
     """
 
-    def __init__(self, settings: EvaluationSettings | None = None) -> None:
+    def __init__(self, settings: EvaluationSettings | None = None, drift: DriftWatch | None = None) -> None:
         self._size = (settings or EvaluationSettings()).window_messages
+        self.drift = drift
+        self._changes = 0
         self._tally = Tally()
         self._window = Window(self._size)
         self._new_class = 0
         self._classes: Sequence[Label] = ()
         self._lock = threading.Lock()
 
-    def add(self, scores: Scores, labels: Sequence[Label | None]) -> None:
-        """Judge a batch; without a label there is nothing to judge."""
-        if not self._size or all(label is None for label in labels):
-            return
+    def add(self, scores: Scores, labels: Sequence[Label | None]) -> list[tuple[int, Change]]:
+        """Judge a batch; returns each change that was seen, with the row by which it was."""
+        if self.drift is None and (not self._size or all(label is None for label in labels)):
+            return []
         outcomes = outcomes_of(scores, labels)
+        seen = [] if self.drift is None else self.drift.add(scores, labels, outcomes)
         with self._lock:
-            self._tally.add(outcomes)
-            self._window.add(outcomes)
-            self._new_class += outcomes.new_class
-            self._classes = scores.classes
+            self._changes += len(seen)
+            if self._size:
+                self._tally.add(outcomes)
+                self._window.add(outcomes)
+                self._new_class += outcomes.new_class
+                self._classes = scores.classes
+        return seen
 
     def sentence(self) -> str:
         """The figures in a line for the log; nothing while no message was judged."""
-        (whole, window, _), _ = self._figures()
+        (whole, window, _), _, _ = self._figures()
         if not whole.n:
             return ""
         return (
@@ -85,7 +95,7 @@ class LiveEvaluation(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The figures as they stand, for a registry of `prometheus_client`."""
-        (whole, window, ranking), new_class = self._figures()
+        (whole, window, ranking), new_class, changes = self._figures()
         both = {"all": whole, "window": window}
         judged = CounterMetricFamily(
             "streamnb_judged",
@@ -95,6 +105,12 @@ class LiveEvaluation(Collector):
         judged.add_metric(["judged"], whole.n)
         judged.add_metric(["new_class"], new_class)
         yield judged
+        if self.drift is not None:
+            drift = CounterMetricFamily(
+                "streamnb_drift", "Times the share of mistakes was seen to change", labels=["detector"]
+            )
+            drift.add_metric([self.drift.name], changes)
+            yield drift
         for name, what in (
             ("accuracy", "Share of labels that were predicted"),
             ("log_loss", "Mean of -log p of the label, in nats"),
@@ -120,7 +136,8 @@ class LiveEvaluation(Collector):
                         gauge.add_metric([label, over], value)
             yield gauge
 
-    def _figures(self) -> tuple[tuple[Figures, Figures, float | None], int]:
+    def _figures(self) -> tuple[tuple[Figures, Figures, float | None], int, int]:
         with self._lock:
             window, ranking = self._window.figures(self._classes)
-            return (self._tally.figures(self._classes), window, ranking), self._new_class
+            whole = self._tally.figures(self._classes)
+            return (whole, window, ranking), self._new_class, self._changes

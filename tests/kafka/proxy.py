@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Literal, Self
+
+from deploy.kafka.broker import Broker, free_port
 
 Cut = Literal["now", "before the response"]
 READ_BYTES = 1 << 16
@@ -106,3 +110,25 @@ class Proxy:
                 writer.write(data)
                 await writer.drain()
         writer.transport.abort()
+
+
+def broker_behind_proxy(
+    directory: Path, settings: Mapping[str, str] | None = None
+) -> tuple[Broker, Proxy, str]:
+    """A broker with a second listener behind a proxy, neither of them started; the address of the proxy.
+
+    Whoever connects to the broker's own address is not cut off with the others.
+    """
+    behind, listen, controller = free_port(), free_port(), free_port()
+    broker = Broker(directory, port=free_port())
+    plain, inner = f"PLAINTEXT://{broker.address}", f"CONTROLLER://127.0.0.1:{controller}"
+    broker._settings = {
+        "listeners": f"{plain},PROXIED://127.0.0.1:{behind},{inner}",
+        "advertised.listeners": f"{plain},PROXIED://127.0.0.1:{listen}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+        **(settings or {}),
+    }
+    return broker, Proxy(behind, listen), f"127.0.0.1:{listen}"
