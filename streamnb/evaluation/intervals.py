@@ -37,7 +37,7 @@ class Difference(NamedTuple):
     interval : Interval
         By paired bootstrap.
     mcnemar_p : float
-        That the two are right equally often, by McNemar's exact test.
+        Of McNemar's exact test: how likely so uneven a split is, were the two right equally often.
     """
 
     log_loss: float
@@ -67,7 +67,7 @@ def bootstrap(outcomes: Outcomes, *, two_classes: bool, seed: int = 0) -> dict[s
     Returns
     -------
     dict of str to Interval
-        None for no outcomes.
+        Empty where there are no outcomes.
 
     Examples
     --------
