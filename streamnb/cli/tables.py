@@ -53,7 +53,7 @@ def print_evaluation(figures: Evaluation, vocabulary: int, refused: int) -> None
         ("accuracy", figures.accuracy, window.accuracy, between.get("accuracy")),
         ("log loss, nats", figures.log_loss, window.log_loss, between.get("log_loss")),
         ("1-ROCA %", figures.roca_loss_pct, figures.window_roca_loss_pct, between.get("roca_loss_pct")),
-        ("lam %", figures.lam_pct, window.lam_pct, None),
+        ("lam %", figures.lam_pct, window.lam_pct, between.get("lam_pct")),
         ("Brier score", figures.brier, window.brier, None),
         (f"calibration error, after {figures.warm_up}", figures.ece, window.ece, None),
     ]

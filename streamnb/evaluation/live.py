@@ -17,7 +17,10 @@ from prometheus_client.registry import Collector
 from streamnb.columns import Label, Scores
 from streamnb.evaluation.drift import Change, DriftWatch
 from streamnb.evaluation.outcomes import outcomes_of
-from streamnb.evaluation.tally import Figures, Tally, Window
+from streamnb.evaluation.tally import BINS, Figures, Tally, Window
+
+CLASSES_MAX = 20
+"""Of the confusion matrix on the metrics page: it has a line for each pair."""
 
 
 class EvaluationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,7 +87,7 @@ class LiveEvaluation(Collector):
 
     def sentence(self) -> str:
         """The figures in a line for the log; nothing while no message was judged."""
-        (whole, window, _), _, _ = self._figures()
+        (whole, window, _), *_ = self._figures()
         if not whole.n:
             return ""
         return (
@@ -95,7 +98,7 @@ class LiveEvaluation(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The figures as they stand, for a registry of `prometheus_client`."""
-        (whole, window, ranking), new_class, changes = self._figures()
+        (whole, window, ranking), new_class, changes, bins = self._figures()
         both = {"all": whole, "window": window}
         judged = CounterMetricFamily(
             "streamnb_judged",
@@ -121,6 +124,15 @@ class LiveEvaluation(Collector):
             for over, figures in both.items():
                 gauge.add_metric([over], getattr(figures, name))
             yield gauge
+        if whole.lam_pct is not None or window.lam_pct is not None:
+            gauge = GaugeMetricFamily(
+                "streamnb_lam_pct",
+                "Shares of errors of the two classes, averaged as log odds, in per cent",
+                labels=["over"],
+            )
+            for over, figures in both.items():
+                gauge.add_metric([over], math.nan if figures.lam_pct is None else figures.lam_pct)
+            yield gauge
         if ranking is not None:
             yield GaugeMetricFamily(
                 "streamnb_roca_loss_pct", "Area above the ROC curve of the window, in per cent", value=ranking
@@ -135,9 +147,39 @@ class LiveEvaluation(Collector):
                     if not math.isnan(value):
                         gauge.add_metric([label, over], value)
             yield gauge
+        yield _confusion(whole)
+        yield from _reliability(bins)
 
-    def _figures(self) -> tuple[tuple[Figures, Figures, float | None], int, int]:
+    def _figures(
+        self,
+    ) -> tuple[tuple[Figures, Figures, float | None], int, int, list[tuple[int, float, int]]]:
         with self._lock:
             window, ranking = self._window.figures(self._classes)
             whole = self._tally.figures(self._classes)
-            return (whole, window, ranking), self._new_class, self._changes
+            return (whole, window, ranking), self._new_class, self._changes, self._tally.bins()
+
+
+def _confusion(figures: Figures) -> Metric:
+    """How often each class was taken for each; of very many classes the page would hold nothing else."""
+    taken = CounterMetricFamily(
+        "streamnb_confusion", "Judged messages, by class and prediction", labels=["class", "predicted"]
+    )
+    if len(figures.confusion) <= CLASSES_MAX:
+        for label, row in figures.confusion.items():
+            for predicted, n in row.items():
+                taken.add_metric([label, predicted], n)
+    return taken
+
+
+def _reliability(bins: Sequence[tuple[int, float, int]]) -> Iterator[Metric]:
+    """The reliability curve's sums, bin by bin, so that it can be drawn over any time."""
+    whats = {
+        "messages": "Judged messages, by the posterior of the predicted class",
+        "said": "Their posteriors of the predicted class, added up",
+        "right": "Those of them whose label was predicted",
+    }
+    for column, (name, what) in enumerate(whats.items()):
+        family = CounterMetricFamily(f"streamnb_reliability_{name}", what, labels=["le"])
+        for number, sums in enumerate(bins, 1):
+            family.add_metric([f"{number / BINS:.3f}"], sums[column])
+        yield family
