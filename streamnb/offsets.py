@@ -140,4 +140,4 @@ def positions(accounts: Accounts) -> str:
     >>> positions({Partition("mail", 0): Account(start=0, next_offset=7)})
     'mail-0 @ 7'
     """
-    return ", ".join(f"{partition} @ {account.next_offset}" for partition, account in sorted(accounts.items()))
+    return ", ".join(f"{one} @ {account.next_offset}" for one, account in sorted(accounts.items()))
