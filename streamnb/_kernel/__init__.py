@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from streamnb._kernel.blocks import Block
+    from streamnb._kernel.buffers import Buffer
     from streamnb._kernel.counts import CountStore
     from streamnb._kernel.occurrences import Occurrences
     from streamnb._kernel.per_name import FieldTotal, Moments
@@ -37,7 +37,7 @@ __all__ = [
 compiled, reason = False, "STREAMNB_PURE is set"
 if os.environ.get("STREAMNB_PURE", "") in {"", "0"}:
     try:
-        from streamnb._kernel.blocks import Block
+        from streamnb._kernel.buffers import Buffer
         from streamnb._kernel.counts import CountStore
         from streamnb._kernel.occurrences import Occurrences
         from streamnb._kernel.per_name import FieldTotal, Moments
@@ -57,4 +57,4 @@ def memory(size: int) -> memoryview:
     >>> len(memory(16))
     16
     """
-    return memoryview(Block(size)) if compiled else np.empty(size, np.uint8).data
+    return memoryview(Buffer(size)) if compiled else np.empty(size, np.uint8).data

@@ -1,13 +1,13 @@
 from libc.stdint cimport uint64_t
 
-from streamnb._kernel.blocks cimport Block
+from streamnb._kernel.buffers cimport Buffer
 from streamnb._kernel.table cimport Table
 
 
 cdef class CountStore:
     cdef Table table
-    cdef Block slots, old_slots, counts, bounds, arena  # what the table points at
-    cdef Block still_counts, still_slots  # what the last freeze copied, kept for the next
+    cdef Buffer slots, old_slots, counts, bounds, arena  # what the table points at
+    cdef Buffer still_counts, still_slots  # what the last freeze copied, kept for the next
     cdef readonly dict views
     cdef readonly object lock  # held by whoever reads or writes the table; see counts.pyx
     cdef uint64_t moves  # how often rows changed their places

@@ -21,7 +21,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
-from streamnb._kernel.blocks cimport Block, found_under, resized
+from streamnb._kernel.buffers cimport Buffer, found_under, resized
 from streamnb._kernel.checks cimport LANES, check_rows, check_slots, is_text
 from streamnb._kernel.rarest cimport rarest
 from streamnb._kernel.statements cimport Statements
@@ -245,8 +245,8 @@ cdef class CountStore:
         self.table.known = <uint64_t*>calloc(self.table.n_views + 1, sizeof(uint64_t))
         if not (self.table.totals and self.table.known):
             raise MemoryError("no memory for a count store")
-        self.slots, self.counts = _owned(Block(SLOTS_MIN * 4)), _owned(Block(0))
-        self.bounds, self.arena = _owned(Block(8)), _owned(Block(0))
+        self.slots, self.counts = _owned(Buffer(SLOTS_MIN * 4)), _owned(Buffer(0))
+        self.bounds, self.arena = _owned(Buffer(8)), _owned(Buffer(0))
         self._point()
         self.views = {view: ViewCounts(self, i) for i, view in enumerate(views)}
 
@@ -272,16 +272,16 @@ cdef class CountStore:
     @property
     def nbytes(self):
         """Bytes of all arrays, with the room they have to grow and what the last freeze copied."""
-        cdef Block block
+        cdef Buffer buffer
         cdef uint64_t total = self.table.n_views * (self.table.n_classes + 1) * 8
-        for block in (
+        for buffer in (
             self.slots, self.old_slots, self.counts, self.bounds, self.arena, self.still_counts, self.still_slots
         ):
-            total += block.size if block is not None else 0
+            total += buffer.size if buffer is not None else 0
         return total
 
     cdef _point(self):
-        """Point the table at its blocks."""
+        """Point the table at its buffers."""
         cdef Table* table = &self.table
         table.slots, table.mask = <uint32_t*>self.slots.data, self.slots.size // 4 - 1
         table.old_slots, table.old_mask = NULL, 0
@@ -296,7 +296,7 @@ cdef class CountStore:
         cdef Table* table = &self.table
         cdef uint64_t needed = table.rows + rows
         cdef uint64_t capacity, slots = table.mask + 1
-        cdef Block fresh
+        cdef Buffer fresh
         if needed > table.rows_capacity:  # which the bounds say: they come last, should there be no memory
             capacity = _capacity(table.rows_capacity, needed)
             self.counts = _owned(resized(self.counts, capacity * table.n_classes * 8))
@@ -312,7 +312,7 @@ cdef class CountStore:
                 slots *= 2
             if slots > <uint64_t>1 << 32:
                 raise MemoryError("a count store holds at most three thousand million tokens")
-            fresh = _owned(Block(slots * 4))
+            fresh = _owned(Buffer(slots * 4))
             self._point()
             move_rows(table, table.moving)  # a message so large that the last move has not ended
             self.old_slots, self.slots = self.slots, fresh
@@ -332,7 +332,7 @@ cdef class CountStore:
         """One class more: every row and every view's totals get a column of 0."""
         cdef Table* table = &self.table
         cdef uint64_t C = table.n_classes, row, view
-        cdef Block counts = _owned(Block(table.rows_capacity * (C + 1) * 8))
+        cdef Buffer counts = _owned(Buffer(table.rows_capacity * (C + 1) * 8))
         cdef double* rows = <double*>counts.data
         cdef double* totals = <double*>calloc(table.n_views * (C + 1) + 1, sizeof(double))
         if totals == NULL:
@@ -514,7 +514,7 @@ cdef class CountStore:
     def restore(self, sections, n_classes):
         """Take the place of what `freeze` gave, checked.
 
-        A section that was read into a block of its own is taken over: it is no longer in `sections`, nor
+        A section that was read into a buffer of its own is taken over: it is no longer in `sections`, nor
         may its array be used.
         """
         with self.lock:
@@ -620,7 +620,7 @@ cdef class CountStore:
         cdef uint64_t slots = SLOTS_MIN
         while table.rows * 10 > slots * 7:
             slots *= 2
-        self.slots, self.old_slots = _owned(Block(slots * 4)), None
+        self.slots, self.old_slots = _owned(Buffer(slots * 4)), None
         table.moved = table.moving = 0
         self._point()
         with nogil:
@@ -659,10 +659,10 @@ cdef inline bint is_exact(double total) noexcept nogil:
     return total < <double>(<uint64_t>1 << 45) and rint(256.0 * total) == 256.0 * total
 
 
-cdef Block _owned(Block block):
-    """A block in which a store now lives: nobody else takes it over."""
-    block.owned = True
-    return block
+cdef Buffer _owned(Buffer buffer):
+    """A buffer in which a store now lives: nobody else takes it over."""
+    buffer.owned = True
+    return buffer
 
 
 cdef uint64_t _capacity(uint64_t now, uint64_t needed):
@@ -671,38 +671,38 @@ cdef uint64_t _capacity(uint64_t now, uint64_t needed):
     return more if more > needed else needed
 
 
-cdef Block _copied(Block into, Block block, uint64_t size):
-    """A copy of a block's first bytes, in the block of the last copy unless that is still looked at."""
+cdef Buffer _copied(Buffer into, Buffer buffer, uint64_t size):
+    """A copy of a buffer's first bytes, in the buffer of the last copy unless that is still looked at."""
     if into is None or into.exports:
-        into = _owned(Block(block.size))
-    elif into.size < block.size:
-        into = resized(into, block.size)
+        into = _owned(Buffer(buffer.size))
+    elif into.size < buffer.size:
+        into = resized(into, buffer.size)
     with nogil:
-        memcpy(into.data, block.data, size)
+        memcpy(into.data, buffer.data, size)
     return into
 
 
-cdef _shown(Block block, dtype, uint64_t rows, columns=None):
-    """The beginning of a block as an array that cannot be written."""
+cdef _shown(Buffer buffer, dtype, uint64_t rows, columns=None):
+    """The beginning of a buffer as an array that cannot be written."""
     n = rows if columns is None else rows * columns
-    array = np.frombuffer(block, dtype, n) if n else np.empty(0, dtype)
+    array = np.frombuffer(buffer, dtype, n) if n else np.empty(0, dtype)
     array = array if columns is None else array.reshape(rows, columns)
     array.flags.writeable = False
     return array
 
 
-cdef Block _taken(sections, key):
-    """The block of a section: its own, if it was read into one, or a copy of it."""
-    cdef Block block = found_under(sections[key], sections[key].nbytes)
+cdef Buffer _taken(sections, key):
+    """The buffer of a section: its own, if it was read into one, or a copy of it."""
+    cdef Buffer buffer = found_under(sections[key], sections[key].nbytes)
     cdef const uint8_t[::1] data
-    if block is not None:
+    if buffer is not None:
         del sections[key]
-        return _owned(block)
+        return _owned(buffer)
     data = np.ascontiguousarray(sections[key]).reshape(-1).view(np.uint8)
-    block = Block(data.shape[0])
+    buffer = Buffer(data.shape[0])
     if data.shape[0]:
-        memcpy(block.data, &data[0], data.shape[0])
-    return _owned(block)
+        memcpy(buffer.data, &data[0], data.shape[0])
+    return _owned(buffer)
 
 
 def _thawed(views, max_tokens, sections, n_classes, evicted):

@@ -3,7 +3,7 @@
 # A slot is 32 bits: as many as it takes hold a row number, the rest a part of the token's hash, so that a
 # probe rarely touches a row that is not the one it looks for. The hash is keyed by a seed that is drawn at
 # random for each store: messages are hostile, and nobody who writes them can aim at a slot. Nothing that is
-# computed depends on the seed. The memory is `CountStore`'s, in blocks; a table only points at it.
+# computed depends on the seed. The memory is `CountStore`'s, in buffers; a table only points at it.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset

@@ -1,8 +1,8 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Blocks of memory that a store fills and that arrays may look at without a copy.
+"""Buffers that a store fills and that arrays may look at without a copy.
 
-A snapshot is read straight into blocks, and a store takes them over; what a store freezes is its own blocks,
-which it leaves alone, and replaces when they have to grow, for as long as somebody looks at them.
+A snapshot is read straight into buffers, and a store takes them over; what a store freezes is its own, which
+it leaves alone, and replaces when they have to grow, for as long as somebody looks at them.
 """
 
 import numpy as np
@@ -21,8 +21,8 @@ cdef extern from *:
     Py_ssize_t snb_add(Py_ssize_t counter, Py_ssize_t n) noexcept nogil
 
 
-cdef class Block:
-    """Memory of so many bytes, zeros at first, with some slack after it; a writable buffer.
+cdef class Buffer:
+    """Memory of so many bytes, zeros at first, with some slack after it, that Python may write to.
 
     Parameters
     ----------
@@ -55,29 +55,29 @@ cdef class Block:
         snb_add(self.exports, -1)
 
 
-cdef Block resized(Block block, uint64_t size):
-    """A block of another size that begins with the same bytes: itself, if no array looks at it."""
+cdef Buffer resized(Buffer buffer, uint64_t size):
+    """A buffer of another size that begins with the same bytes: itself, if no array looks at it."""
     cdef uint8_t* moved
-    cdef Block fresh
-    if block.exports == 0:
-        moved = <uint8_t*>realloc(block.data, size + SLACK)
+    cdef Buffer fresh
+    if buffer.exports == 0:
+        moved = <uint8_t*>realloc(buffer.data, size + SLACK)
         if moved == NULL:
             raise MemoryError(f"no memory for {size} bytes")
-        block.data, block.size = moved, size
-        return block
-    fresh = Block(size)
-    memcpy(fresh.data, block.data, size if size < block.size else block.size)
+        buffer.data, buffer.size = moved, size
+        return buffer
+    fresh = Buffer(size)
+    memcpy(fresh.data, buffer.data, size if size < buffer.size else buffer.size)
     return fresh
 
 
-cdef Block found_under(object array, uint64_t size):
-    """The block that an array shows the whole of, if no store owns it; `None` otherwise."""
-    cdef Block block
+cdef Buffer found_under(object array, uint64_t size):
+    """The buffer that an array shows the whole of, if no store owns it; `None` otherwise."""
+    cdef Buffer buffer
     while isinstance(array, np.ndarray):
         array = array.base
     if isinstance(array, memoryview):
         array = array.obj
-    if not isinstance(array, Block):
+    if not isinstance(array, Buffer):
         return None
-    block = array
-    return block if block.size == size and not block.owned else None
+    buffer = array
+    return buffer if buffer.size == size and not buffer.owned else None

@@ -1,12 +1,12 @@
 from libc.stdint cimport uint8_t, uint64_t
 
 
-cdef class Block:
+cdef class Buffer:
     cdef uint8_t* data
     cdef readonly uint64_t size  # in bytes
     cdef Py_ssize_t exports  # arrays that look at it
     cdef public bint owned  # a store keeps its state here
 
 
-cdef Block resized(Block block, uint64_t size)
-cdef Block found_under(object array, uint64_t size)
+cdef Buffer resized(Buffer buffer, uint64_t size)
+cdef Buffer found_under(object array, uint64_t size)

@@ -1,4 +1,4 @@
-class Block:
+class Buffer:
     size: int
     owned: bool
     def __init__(self, size: int) -> None: ...
