@@ -22,6 +22,7 @@ from streamnb.errors import (
     TransactionError,
     TransportError,
 )
+from streamnb.evaluation import DriftWatch
 from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
 from streamnb.guard import Guard
 from streamnb.loop import EngineSettings, Summary
@@ -54,6 +55,8 @@ class Engine:
     snapshots : SnapshotSettings
     output : Output
     evaluation : EvaluationSettings
+    drift : DriftWatch, optional
+        Told of every mistake; what it sees is reported, and changes nothing.
     description : mapping
         The settings that rebuild the model, for the snapshot.
     version : str
@@ -84,6 +87,7 @@ class Engine:
         clock: Clock,
         metrics: Metrics,
         evaluation: EvaluationSettings | None = None,
+        drift: DriftWatch | None = None,
         description: Mapping[str, object] | None = None,
         version: str = "",
         transactions: Transactions | None = None,
@@ -101,7 +105,7 @@ class Engine:
         self.writer = SnapshotWriter(store, snapshots, clock, metrics)
         self.clock = clock
         self.metrics = metrics
-        self.evaluation = LiveEvaluation(evaluation)
+        self.evaluation = LiveEvaluation(evaluation, drift)
         metrics.show(self.evaluation)
         self.description = dict(description or {})
         self.version = version

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import orjson
 
 from streamnb.errors import DeliveryError, PositionError, SettingsError, StorageError
-from streamnb.files import LineReader, open_append, open_lines
+from streamnb.lines import LineReader, open_append, open_lines
 from streamnb.protocols import Start
 from streamnb.record import Headers, Partition, RecordBatch, Unreadable
 

@@ -19,12 +19,9 @@ from kafka.serializer import Serializer
 from streamnb.errors import DeliveryError, FencedError
 from streamnb.record import Headers
 from streamnb.transports.kafka_client import brokers, client_settings, connect, describe_topics
-from streamnb.transports.topics import TopicSink
+from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, TopicSink
 
 CLOSE_TIMEOUT_S = 10.0
-LINGER_MS = 20
-BATCH_BYTES = 256 * 1024
-
 
 FENCED = (ProducerFencedError, InvalidProducerEpochError)
 

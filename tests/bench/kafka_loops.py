@@ -127,7 +127,7 @@ class KafkaLoops:
         """Do the same with kafka-python and nothing around it."""
         from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-        from streamnb.transports.kafka_sink import BATCH_BYTES, LINGER_MS
+        from streamnb.transports.topics import BATCH_BYTES, LINGER_MS
 
         consumer = KafkaConsumer(
             **self.client, enable_auto_commit=False, isolation_level="read_committed", metrics_enabled=False
@@ -157,7 +157,7 @@ class KafkaLoops:
         """Do the same with confluent-kafka and nothing around it."""
         from confluent_kafka import Consumer, Producer, TopicPartition
 
-        from streamnb.transports.confluent_sink import BATCH_BYTES, LINGER_MS
+        from streamnb.transports.topics import BATCH_BYTES, LINGER_MS
 
         consumer = Consumer(
             {

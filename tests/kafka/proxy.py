@@ -1,4 +1,4 @@
-"""A proxy between a client and its broker, whose connections can be cut at the worst moment."""
+"""A proxy between a client and its broker: cuts connections at the worst moment, or makes them slow."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Literal, Self
 from deploy.kafka.broker import Broker, free_port
 
 Cut = Literal["now", "before the response"]
+READ_BYTES = 1 << 16
 
 
 class Proxy:
@@ -26,12 +27,12 @@ class Proxy:
     """
 
     def __init__(self, port: int, listen: int) -> None:
-        self.delay_s = 0.0  # by which every answer of the broker is held back
         self._port, self._listen = port, listen
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
         self._writers: set[asyncio.StreamWriter] = set()
         self._cut_responses = False
+        self._delay_s, self._read_bytes = 0.0, READ_BYTES
         self._listening = threading.Event()
 
     def __enter__(self) -> Self:
@@ -47,6 +48,14 @@ class Proxy:
     def cut(self, when: Cut) -> None:
         """Reset every connection: at once, or when the broker's next answer comes, which is not passed on."""
         self._loop.call_soon_threadsafe(self._cut_all if when == "now" else self._arm)
+
+    def slow(self, delay_s: float, read_bytes: int = READ_BYTES) -> None:
+        """Let every connection pass on at most `read_bytes` at a time, each way, so long after they came."""
+        self._delay_s, self._read_bytes = delay_s, read_bytes
+
+    def fast(self) -> None:
+        """As it was before `slow`; what waits already waits to its end."""
+        self.slow(0.0)
 
     def _arm(self) -> None:
         self._cut_responses = True
@@ -91,13 +100,13 @@ class Proxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, responses: bool
     ) -> None:
         with suppress(OSError):
-            while data := await reader.read(1 << 16):
+            while data := await reader.read(self._read_bytes):
+                if self._delay_s:
+                    await asyncio.sleep(self._delay_s)
                 if responses and self._cut_responses:
                     self._cut_responses = False
                     self._cut_all()
                     return
-                if responses and self.delay_s:
-                    await asyncio.sleep(self.delay_s)
                 writer.write(data)
                 await writer.drain()
         writer.transport.abort()

@@ -150,10 +150,10 @@ def test_a_poll_returns_with_the_first_records(topic: str, client: Client, sourc
     assert drain(reader) == []
     send(client, topic, [b"a"])
     began = time.monotonic()
-    while not (batches := reader.poll(1000, 5000)):
+    while not (batches := reader.poll(1000, 60_000)):
         pass
     assert values(batches) == [b"a"]
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 30
 
 
 def test_records_removed_under_a_reader_stop_it(

@@ -19,7 +19,7 @@ from streamnb.errors import FencedError, SettingsError
 from streamnb.metrics import Metrics
 from streamnb.record import Partition
 from streamnb.transports.kafka_transactions import KafkaTransactions
-from tests.kafka.test_crash import Child
+from tests.kafka.accidents import Child
 from tests.kafka.test_pipeline import Pipeline, order_free_digest, pipeline, plain_loop
 
 BOUNCE_EVERY = 5
@@ -50,9 +50,9 @@ def start(pipe: Pipeline) -> subprocess.Popen[str]:
     return process
 
 
-def begun(pipe: Pipeline) -> Child:
+def begun(starter: subprocess.Popen[str], pipe: Pipeline) -> Child:
     """The same, with somebody who reads what it says."""
-    child = Child(pipe.config, pipe.broker, until_end=True)
+    child = Child(starter, pipe.config, pipe.broker, "kafka", until_end=True)
     child.wait_until_ready()
     return child
 
@@ -71,7 +71,12 @@ def assert_each_is_seen_once(pipe: Pipeline) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_B16_killed_at_random_it_publishes_each_score_once(
-    own_broker: Broker, tmp_path: Path, partitions: int, kills: int, seed: int
+    own_broker: Broker,
+    starter: subprocess.Popen[str],
+    tmp_path: Path,
+    partitions: int,
+    kills: int,
+    seed: int,
 ) -> None:
     """Wherever a transaction stood: it is ended by the next start, which learns again without publishing.
 
@@ -81,7 +86,7 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
     pipe = exactly_once(own_broker.address, tmp_path, partitions, times=max(1, accidents * 4 // 5))
     moments = random.Random(f"{seed}/{partitions}")
     befell = Counter[str]()
-    child = begun(pipe)
+    child = begun(starter, pipe)
     while befell.total() < accidents and child.is_alive():
         time.sleep(moments.uniform(0.0, 0.1 if accidents < 10 else 0.6))
         if befell.total() % BOUNCE_EVERY == BOUNCE_EVERY - 1:
@@ -90,9 +95,8 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
             own_broker.start()
         else:
             befell["engine killed"] += 1
-            child.process.kill()
-            child.ended()
-            child = begun(pipe)
+            child.kill()
+            child = begun(starter, pipe)
 
     assert child.ended(3600) == 0, "".join(child.said)
     assert befell.total() == accidents or accidents > 2, "the stream was over first"

@@ -1,19 +1,20 @@
-"""A broker that is away, or slow: the engine waits, and goes on in the same process.
+"""A broker that is away: the engine waits, and goes on in the same process.
 
 ``pytest tests/kafka/test_outage.py --away 60`` lets it be away for a minute.
 """
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from deploy.kafka.broker import Broker
-from tests.kafka.conftest import start_or_skip
-from tests.kafka.proxy import broker_behind_proxy
-from tests.kafka.test_crash import Child, newest_of
+from tests.kafka.accidents import Child
+from tests.kafka.test_crash import newest_of
 from tests.kafka.test_pipeline import (
     Pipeline,
     assert_every_message_is_scored_in_order,
@@ -40,7 +41,7 @@ def wait_until_passed(pipe: Pipeline, child: Child, n: int, timeout_s: float) ->
 def assert_gone_through(pipe: Pipeline, child: Child) -> None:
     """All of the stream, by this process, which never began again; then it ends as it is told."""
     wait_until_passed(pipe, child, len(pipe.lines), 120)
-    child.process.terminate()
+    child.signal(signal.SIGTERM)
 
     assert child.ended() == 0, "".join(child.said)
     assert "starting again" not in "".join(child.said)
@@ -50,11 +51,11 @@ def assert_gone_through(pipe: Pipeline, child: Child) -> None:
 
 @pytest.mark.timeout(0)
 def test_B2_a_broker_that_was_away_is_gone_on_with_until_nothing_waits(
-    own_broker: Broker, tmp_path: Path, away_s: float
+    own_broker: Broker, starter: subprocess.Popen[str], tmp_path: Path, away_s: float
 ) -> None:
     """No restart, by anybody."""
     pipe = pipeline(own_broker.address, tmp_path, "mailbox", 3, times=2, batch_records_max=20)
-    child = Child(pipe.config, own_broker.address)
+    child = Child(starter, pipe.config, own_broker.address, "kafka")
     wait_until_passed(pipe, child, 1, 60)
     own_broker.kill()
     before = passed(pipe)
@@ -63,16 +64,3 @@ def test_B2_a_broker_that_was_away_is_gone_on_with_until_nothing_waits(
 
     assert before < len(pipe.lines)
     assert_gone_through(pipe, child)
-
-
-def test_B4_a_broker_that_is_slow_is_waited_for(tmp_path: Path) -> None:
-    """Each of its answers comes half a second late: everything arrives all the same."""
-    broker, proxy, address = broker_behind_proxy(tmp_path / "broker")
-    start_or_skip(broker)
-    try:
-        pipe = pipeline(broker.address, tmp_path, "mailbox", 1, batch_records_max=1000)
-        with proxy:
-            proxy.delay_s = 0.5
-            assert_gone_through(pipe, Child(pipe.config, address))
-    finally:
-        broker.stop()
