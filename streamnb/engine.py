@@ -28,7 +28,7 @@ from streamnb.guard import Guard
 from streamnb.loop import EngineSettings, Summary
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
-from streamnb.offsets import Account, Accounts, check_accounts
+from streamnb.offsets import Account, Accounts, check_accounts, positions
 from streamnb.processing import Processing
 from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Transactions
 from streamnb.record import Partition, RecordBatch
@@ -292,7 +292,7 @@ class Engine:
             self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
         self.summary.snapshots += 1
         self._note_lag()
-        _log.info("snapshot %d holds %s", kept.sequence, _positions(kept.accounts))
+        _log.info("snapshot %d holds %s", kept.sequence, positions(kept.accounts))
         worth = self.evaluation.sentence()
         if worth:
             _log.info("%s", worth)
@@ -325,7 +325,7 @@ class Engine:
         self._catch_up = CatchUp(self.source.end_offsets())
         self.writer.schedule()
         self._resume_transactions()
-        _log.info("ready at %s", _positions(self.accounts))
+        _log.info("ready at %s", positions(self.accounts))
 
     def _begin_accounts(self, opened: Mapping[Partition, int]) -> None:
         for partition, offset in opened.items():
@@ -338,7 +338,7 @@ class Engine:
         if added := self.source.added():
             check_identity(self._identity, self.source.identity(), "what is being read")
             self._begin_accounts(added)
-            _log.info("added: %s", _positions({one: self.accounts[one] for one in added}))
+            _log.info("added: %s", positions({one: self.accounts[one] for one in added}))
 
     def _open(self) -> Mapping[Partition, int]:
         """Take the partitions; where records are missing, stop or, if that was allowed, note it and go on."""
@@ -398,7 +398,3 @@ class Engine:
             return
         for partition, account in self.accounts.items():
             self.metrics.stand(partition, account.next_offset, ends.get(partition))
-
-
-def _positions(accounts: Accounts) -> str:
-    return ", ".join(f"{p} @ {account.next_offset}" for p, account in sorted(accounts.items()))

@@ -130,3 +130,16 @@ def from_rows(rows: object) -> Accounts:
     """
     decoded = msgspec.convert(rows, list[tuple[str, int, Account]])
     return {Partition(topic, number): account for topic, number, account in decoded}
+
+
+def positions(accounts: Mapping[Partition, Account]) -> str:
+    """Where each partition stands, for a log line.
+
+    Examples
+    --------
+    >>> positions({Partition("mail", 1): Account(0, 7), Partition("mail", 0): Account(0, 9)})
+    'mail-0 @ 9, mail-1 @ 7'
+    """
+    return ", ".join(
+        f"{partition} @ {account.next_offset}" for partition, account in sorted(accounts.items())
+    )
