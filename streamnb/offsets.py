@@ -132,14 +132,12 @@ def from_rows(rows: object) -> Accounts:
     return {Partition(topic, number): account for topic, number, account in decoded}
 
 
-def positions(accounts: Mapping[Partition, Account]) -> str:
-    """Where each partition stands, for a log line.
+def positions(accounts: Accounts) -> str:
+    """Where each partition stands, for a person.
 
     Examples
     --------
-    >>> positions({Partition("mail", 1): Account(0, 7), Partition("mail", 0): Account(0, 9)})
-    'mail-0 @ 9, mail-1 @ 7'
+    >>> positions({Partition("mail", 0): Account(start=0, next_offset=7)})
+    'mail-0 @ 7'
     """
-    return ", ".join(
-        f"{partition} @ {account.next_offset}" for partition, account in sorted(accounts.items())
-    )
+    return ", ".join(f"{one} @ {account.next_offset}" for one, account in sorted(accounts.items()))
