@@ -28,7 +28,7 @@ from streamnb.guard import Guard
 from streamnb.loop import EngineSettings, Summary
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
-from streamnb.offsets import Account, Accounts, check_accounts
+from streamnb.offsets import Account, Accounts, check_accounts, positions
 from streamnb.processing import Processing
 from streamnb.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Transactions
 from streamnb.record import Partition, RecordBatch
@@ -168,6 +168,7 @@ class Engine:
         began_s, pace = self.clock.monotonic_s(), self.settings
         self._recover(begin_from)
         while not self._stopping:
+            self._take_added()
             batches = self.source.poll(pace.batch_records_max, pace.poll_timeout_ms)  # 1. Poll
             self._pass(batches)  # 2. to 5.
             if self._transaction_began_s is None:
@@ -291,7 +292,7 @@ class Engine:
             self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
         self.summary.snapshots += 1
         self._note_lag()
-        _log.info("snapshot %d holds %s", kept.sequence, _positions(kept.accounts))
+        _log.info("snapshot %d holds %s", kept.sequence, positions(kept.accounts))
         worth = self.evaluation.sentence()
         if worth:
             _log.info("%s", worth)
@@ -314,21 +315,30 @@ class Engine:
         if snapshot is not None and snapshot is begin_from:
             self._note({"event": "begun from a snapshot", "digest": snapshot.digest["all"]})
         elif snapshot is not None:
-            check_identity(snapshot, self._identity)
+            check_identity(snapshot.source, self._identity, f"snapshot {snapshot.sequence}")
             self.accounts.update(snapshot.accounts)
         if snapshot is not None:
             changes = differences(snapshot.reading, self.classifier.reading())
             if changes:
                 self._note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
-        opened = self._open()
+        self._begin_accounts(self._open())
+        self._catch_up = CatchUp(self.source.end_offsets())
+        self.writer.schedule()
+        self._resume_transactions()
+        _log.info("ready at %s", positions(self.accounts))
+
+    def _begin_accounts(self, opened: Mapping[Partition, int]) -> None:
         for partition, offset in opened.items():
             if partition not in self.accounts:
                 self.accounts[partition] = Account(offset, offset)
                 self._changed = True
-        self._catch_up = CatchUp(self.source.end_offsets())
-        self.writer.schedule()
-        self._resume_transactions()
-        _log.info("ready at %s", _positions(self.accounts))
+
+    def _take_added(self) -> None:
+        """Partitions that came into being meanwhile, unless the whole topic did."""
+        if added := self.source.added():
+            check_identity(self._identity, self.source.identity(), "what is being read")
+            self._begin_accounts(added)
+            _log.info("added: %s", positions({one: self.accounts[one] for one in added}))
 
     def _open(self) -> Mapping[Partition, int]:
         """Take the partitions; where records are missing, stop or, if that was allowed, note it and go on."""
@@ -388,7 +398,3 @@ class Engine:
             return
         for partition, account in self.accounts.items():
             self.metrics.stand(partition, account.next_offset, ends.get(partition))
-
-
-def _positions(accounts: Accounts) -> str:
-    return ", ".join(f"{p} @ {account.next_offset}" for p, account in sorted(accounts.items()))

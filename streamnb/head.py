@@ -23,8 +23,9 @@ from streamnb.sections import HINT, Section, Sections, floats
 
 # The calibrated head's constants: one setting for every stream. Neighbouring values are within 3 %.
 EVIDENCE_START = 0.7  # of x, shared between the text views; its twins start at 0
-META_START = 0.3  # of length, unknown share and every view that is not text
-FEATURE_RATE = 0.15
+META_START = 0.5  # of length, unknown share and every view that is not text
+EVIDENCE_RATE = 0.15  # shared as a root: the text views say much the same
+META_RATE = 0.3
 OFFSET_RATE = 0.5
 NOISE_START = math.log(0.01 / 0.99)
 NOISE_BOUNDS = (-9.0, -0.5)
@@ -237,6 +238,9 @@ class CalibratedHead:
     ) -> None:
         """One step down the gradient of the log loss, as it was before the label.
 
+        No weight of a text view falls below 0: what words say for a class may be disbelieved, but is nothing
+        against it. So a run of wrong labels is forgotten as fast as it was believed.
+
         Parameters
         ----------
         y : int
@@ -248,13 +252,17 @@ class CalibratedHead:
         s, eps, p_y = opinion.softmax, opinion.eps, opinion.posterior[y]
         rho = (1.0 - eps) * s[y] / p_y
         r = [weight * rho * (s_c - (1.0 if c == y else 0.0)) for c, s_c in enumerate(s)]
-        rate = FEATURE_RATE / math.sqrt(self.n_text_views)
+        n_of_text = 4 * self.n_text_views
+        rate = EVIDENCE_RATE / math.sqrt(self.n_text_views)
         for i, feature in enumerate(phi):
             h = 0.0
             for r_c, value in zip(r, feature, strict=True):
                 h += r_c * value
             self.weight_squares[i] += h * h
-            self.weights[i] -= rate * h / math.sqrt(self.weight_squares[i])
+            is_text = i < n_of_text
+            self.weights[i] -= (rate if is_text else META_RATE) * h / math.sqrt(self.weight_squares[i])
+            if is_text and self.weights[i] < 0.0:
+                self.weights[i] = 0.0
         for r_c, c in zip(r, active, strict=True):
             self.offset_squares[c] += r_c * r_c
             self.offsets[c] -= OFFSET_RATE * r_c / math.sqrt(self.offset_squares[c])

@@ -130,3 +130,14 @@ def from_rows(rows: object) -> Accounts:
     """
     decoded = msgspec.convert(rows, list[tuple[str, int, Account]])
     return {Partition(topic, number): account for topic, number, account in decoded}
+
+
+def positions(accounts: Accounts) -> str:
+    """Where each partition stands, for a person.
+
+    Examples
+    --------
+    >>> positions({Partition("mail", 0): Account(start=0, next_offset=7)})
+    'mail-0 @ 7'
+    """
+    return ", ".join(f"{one} @ {account.next_offset}" for one, account in sorted(accounts.items()))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb.columns import Batch, Label, Scores
-from streamnb.head import EVIDENCE_START, FEATURE_RATE, META_START, NOISE_BOUNDS, OFFSET_RATE
+from streamnb.head import EVIDENCE_RATE, EVIDENCE_START, META_RATE, META_START, NOISE_BOUNDS, OFFSET_RATE
 from streamnb.mailbox import mailbox
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.view import TEXT_ONLY
@@ -55,8 +55,10 @@ def test_no_labels_push_the_head_out_of_its_bounds(messages: list[tuple[str, flo
     def bound(rate: float, squares: float) -> float:
         return rate * math.sqrt(steps * (math.log(squares) + steps * 2.0**-52)) + 1e-12
 
-    for weight, start, squares in zip(head.weights, starts, head.weight_squares, strict=True):
-        assert abs(weight - start) <= bound(FEATURE_RATE, squares)
+    rates = [EVIDENCE_RATE] * 4 + [META_RATE] * 2
+    for weight, start, rate, squares in zip(head.weights, starts, rates, head.weight_squares, strict=True):
+        assert abs(weight - start) <= bound(rate, squares)
+    assert min(head.weights[:4]) >= 0.0  # or 500 wrong labels in a row turn the words round
     for offset, squares in zip(head.offsets, head.offset_squares, strict=True):
         assert squares <= 1.0 + steps  # the gradient of an offset is at most 1
         assert abs(offset) <= bound(OFFSET_RATE, squares)

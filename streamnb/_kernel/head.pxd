@@ -6,7 +6,8 @@ from libc.string cimport memcpy
 
 
 cdef struct HeadConstants:
-    double feature_rate
+    double evidence_rate
+    double meta_rate
     double offset_rate
     double eta_low
     double eta_high
@@ -218,12 +219,12 @@ cdef inline void learn(
     Head* head, const int64_t* active, uint64_t S, uint64_t y, double weight, const HeadConstants* k
 ) noexcept nogil:
     """`CalibratedHead.learn`, from the opinion formed last; y stands among the active classes."""
-    cdef uint64_t i, j, c
+    cdef uint64_t i, j, c, n_of_text = 4 * head.n_text_views
     cdef double w = weight if weight < 1.0 else 1.0
     cdef double eps = 1.0 / (1.0 + exp(-head.eta))
     cdef double p_y = head.posterior[y]
     cdef double rho = (1.0 - eps) * head.softmax[y] / p_y
-    cdef double rate = k.feature_rate / sqrt(<double>head.n_text_views)
+    cdef double rate = k.evidence_rate / sqrt(<double>head.n_text_views)
     cdef double h
     for j in range(S):
         head.r[j] = w * rho * (head.softmax[j] - (1.0 if j == y else 0.0))
@@ -232,7 +233,9 @@ cdef inline void learn(
         for j in range(S):
             h += head.r[j] * head.phi[i * S + j]
         head.weight_squares[i] += h * h
-        head.weights[i] -= rate * h / sqrt(head.weight_squares[i])
+        head.weights[i] -= (rate if i < n_of_text else k.meta_rate) * h / sqrt(head.weight_squares[i])
+        if i < n_of_text and head.weights[i] < 0.0:
+            head.weights[i] = 0.0
     for j in range(S):
         c = active[j]
         head.offset_squares[c] += head.r[j] * head.r[j]

@@ -80,7 +80,8 @@ EVIDENCE.square_law_scale = plain_multinomial.SQUARE_LAW_SCALE
 EVIDENCE.rare_square_law_scale = plain_multinomial.RARE_SQUARE_LAW_SCALE
 
 cdef HeadConstants HEAD
-HEAD.feature_rate = plain_head.FEATURE_RATE
+HEAD.evidence_rate = plain_head.EVIDENCE_RATE
+HEAD.meta_rate = plain_head.META_RATE
 HEAD.offset_rate = plain_head.OFFSET_RATE
 HEAD.eta_low, HEAD.eta_high = plain_head.NOISE_BOUNDS
 HEAD.clip = plain_head.META_CLIP

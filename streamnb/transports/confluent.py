@@ -51,6 +51,7 @@ __all__ = ["ConfluentSink", "ConfluentSource", "create_topics", "describe_topics
 
 COMMIT_TIMEOUT_S = 3.0
 COMMIT_STEP_S = 0.01
+LOOK_AGAIN_S = 60.0
 NO_GROUP = "streamnb"  # librdkafka wants a name, under which it joins nothing and commits nothing
 NO_TIMESTAMP = 0  # the type of a record's timestamp
 
@@ -118,6 +119,7 @@ class ConfluentSource(TopicSource):
         self._answers: list[str] = []
         self._next_offsets: dict[Partition, int] = {}
         self._failure: TransportError | None = None
+        self._look_again_s = time.monotonic() + LOOK_AGAIN_S
 
     def identity(self) -> Mapping[str, str]:
         """The ids of the cluster and of each topic, as Kafka's own tools print them, where it has them."""
@@ -178,6 +180,32 @@ class ConfluentSource(TopicSource):
         if self._failure is not None and not batches:
             raise self._failure
         return batches
+
+    def added(self) -> Mapping[Partition, int]:
+        """Take the partitions that the topics have gained, from their beginning; asked for once a minute."""
+        assert self._consumer is not None, "open() comes before added()"
+        now_s = time.monotonic()
+        if now_s < self._look_again_s:
+            return {}
+        self._look_again_s = now_s + LOOK_AGAIN_S
+        try:
+            found = describe(self._connected_admin(), self._topics, self._settings)
+            known = {
+                Partition(name, number)
+                for name, topic in found.items()
+                for number in range(len(topic.partitions))
+            }
+            new = sorted(known - self._next_offsets.keys())
+            begin = self._ends(new)[0]
+        except TransportError as error:
+            log.warning("It is not known whether the topics have more partitions: %s", error)
+            return {}
+        if new:
+            self._next_offsets |= begin
+            with translated("Taking new partitions", self._settings):
+                every = [TopicPartition(*one, offset) for one, offset in self._next_offsets.items()]
+                self._consumer.assign(every)
+        return begin
 
     def _batches(self, messages: Iterable[Message]) -> list[RecordBatch]:
         """The records before the first failure by partition, and the offsets they reach."""

@@ -111,6 +111,10 @@ class JsonlSource:
             )
         ]
 
+    def added(self) -> Mapping[Partition, int]:
+        """None: a file is one partition."""
+        return {}
+
     def end_offsets(self) -> Mapping[Partition, int] | None:
         """Unknown: a file does not say how many lines it has."""
         return None

@@ -182,6 +182,32 @@ class KafkaSource(TopicSource):
                 self._next_offsets[partition] = next_offset
         return batches
 
+    def added(self) -> Mapping[Partition, int]:
+        """Take the partitions that the topics have gained, from their beginning.
+
+        The client hears of them within its ``metadata_max_age_ms``. Where the brokers do not say yet where a
+        partition begins, it is asked for again later.
+        """
+        assert self._consumer is not None, "open() comes before added()"
+        known = {
+            TopicPartition(topic, number)
+            for topic in self._topics
+            for number in self._consumer.known_partitions(topic)
+        }
+        new = sorted(known - self._next_offsets.keys())
+        if not new:
+            return {}
+        try:
+            begin = self._consumer.beginning_offsets(new)
+        except KafkaError as error:
+            log.warning("%s cannot be read yet: %s", ", ".join(f"{t}-{n}" for t, n in new), error)
+            return {}
+        self._consumer.assign([*self._next_offsets, *new])  # the others stay where they are
+        for partition, offset in begin.items():
+            self._consumer.seek(partition, offset)
+        self._next_offsets |= begin
+        return {Partition(*one): offset for one, offset in begin.items()}
+
     def _poll_failure(self, error: KafkaError) -> TransportError | None:
         if isinstance(error, OffsetOutOfRangeError | LogTruncationError):
             return gone(f"The log no longer holds the position ({error}).")

@@ -21,6 +21,7 @@ from streamnb.errors import SettingsError, TransportError
 from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_partitions
 
 BOOTSTRAP_TIMEOUT_MS = 30_000
+RECONNECT_BACKOFF_MAX_MS = 1_000  # the client's own 30 s would outlast by far a broker that is back
 UNKNOWN_TOPIC = 3  # the broker's numbers for an error
 TOPIC_EXISTS = 36
 
@@ -64,6 +65,7 @@ def client_settings(client: Mapping[str, object]) -> dict[str, object]:
     if isinstance(settings.get("api_version"), list):  # configuration files have no tuples
         settings["api_version"] = tuple(settings["api_version"])  # type: ignore[arg-type]
     settings.setdefault("bootstrap_timeout_ms", BOOTSTRAP_TIMEOUT_MS)
+    settings.setdefault("reconnect_backoff_max_ms", RECONNECT_BACKOFF_MAX_MS)
     return settings
 
 

@@ -4,7 +4,8 @@
 
 Each variant is `spam.toml` or `spam-accurate.toml` with one thing added. Cells: its log loss over the
 configuration's, and after the slash its 1-ROCA over the configuration's; below 1 is better. The last columns
-are the geometric means over the streams and the mean calibration error before and after.
+are the geometric means over the streams and the mean calibration error before and after. `--streams` knows
+the streams of `stress.py` too.
 
 A view of derived text (subjects, sparse pairs) counts in the length that the head sees. The character model
 is of order 4 with escape (PPM-C's shares, no exclusion), a model a class, over the first 1,000 characters;
@@ -29,12 +30,13 @@ from streamnb.columns import Batch, Floats, Label, Scores
 from streamnb.config import load
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.posterior import softmax
+from streamnb.reading import read
 from streamnb.tokens import Number, Tokenizer, Words
 from streamnb.view import View
 from tests.bench.character_model import CharacterModels
 from tests.bench.common import DATA, ROOT, STREAMS, Stream, machine, markdown, progress, read_stream
 from tests.bench.stress import Figures, Said, figures
-from tests.bench.stress_streams import Hard
+from tests.bench.stress_streams import HARD, Hard, hard_streams
 
 CONFIGS = ("spam.toml", "spam-accurate.toml")
 WINDOW = 5  # tokens that a sparse pair spans
@@ -49,15 +51,15 @@ class Variant(NamedTuple):
     fields : callable
         The columns that its views read, of a stream.
     views : tuple of View
-    learns_less : bool
-        A message counts less, the better it was known.
+    learned : callable, optional
+        How much the tokens of a message count whose class had that posterior; by default 1.
     is_mapped : bool
         A second map follows, from the evidence to the posterior.
     """
 
     fields: Callable[[Stream], Fields] = lambda _: {}
     views: tuple[View, ...] = ()
-    learns_less: bool = False
+    learned: Callable[[float], float] | None = None
     is_mapped: bool = False
 
 
@@ -114,7 +116,8 @@ VARIANTS = {
     "sparse": Variant(sparse_pairs, (View("sparse", Words(fields=("sparse",))),)),
     "characters": Variant(character_evidence, NATS),
     "map": Variant(is_mapped=True),
-    "less": Variant(learns_less=True),
+    "less": Variant(learned=lambda p: (2.0 * (1.0 - p) + 0.05) ** 0.25),
+    "known-less": Variant(learned=lambda p: min(1.0, (16.0 * (1.0 - p) + 0.02) ** 0.35)),
 }
 
 
@@ -135,8 +138,8 @@ def said_by(stream: Stream, config: str, variant: Variant) -> Said:
     views = [*settings.views, *(v for v in variant.views if not _lacks(v, fields))]
     model = NaiveBayes(views, tokenizer=Tokenizer(token_length_max=200), head="calibrated")
     labels: list[Label | None] = [*stream.labels]
-    if variant.learns_less:
-        scores = _learned_less(model, fields, labels, len(stream.classes))
+    if variant.learned is not None:
+        scores = _learned_less(model, fields, stream, variant.learned)
     else:
         found = model.step(Batch(fields, labels))
         scores = Said(found.posterior, found.u)
@@ -147,18 +150,24 @@ def _lacks(view: View, fields: Fields) -> bool:
     return isinstance(view.reader, Number) and view.reader.field not in fields
 
 
-def _learned_less(model: NaiveBayes, fields: Fields, labels: Sequence[Label | None], width: int) -> Said:
-    """Each message weighs (2 (1 - p_y) + .05)^(1/4), to 1/256."""
-    n = len(labels)
+def _learned_less(
+    model: NaiveBayes, fields: Fields, stream: Stream, learned: Callable[[float], float]
+) -> Said:
+    """The tokens of each message count `learned`, to 1/256; for the head it is a message like any other."""
+    n, width = len(stream), len(stream.classes)
     posterior, u = np.zeros((n, width)), np.full((n, width), np.nan)
-    for i, label in enumerate(labels):
+    for i, label in enumerate(stream.labels):
         one = {name: [column[i]] for name, column in fields.items()}
-        scores: Scores = model.step(Batch(one, [None]))
+        scores: Scores = model.step(Batch(one, [label]))
         k = len(scores.classes)
         posterior[i, :k], u[i, :k] = scores.posterior[0], scores.u[0]
-        p = posterior[i, scores.classes.index(label)] if label in scores.classes else 0.0
-        weight = round(256.0 * (2.0 * (1.0 - p) + 0.05) ** 0.25) / 256.0
-        model.step(Batch(one, [label], [weight]), score=False)
+        c = model.index[label]
+        more = round(256.0 * learned(posterior[i, c])) / 256.0 - 1.0
+        reading = read(model.views, model.tokenizer, one, 0)
+        for view, features in zip(model.views, reading.features, strict=True):
+            change = model.counts[view.name].add if more > 0 else model.counts[view.name].remove
+            if isinstance(features, dict) and more:
+                change(features, c, abs(more))
     return Said(posterior, u)
 
 
@@ -182,17 +191,17 @@ def mapped(said: Said, stream: Stream) -> Said:
     return Said(posterior, np.log(np.maximum(posterior, 1e-15)))
 
 
-def compared(streams: Sequence[Stream], config: str, names: Sequence[str]) -> list[list[str]]:
+def compared(streams: Sequence[Hard], config: str, names: Sequence[str]) -> list[list[str]]:
     """A row a variant of a configuration."""
-    base = {s.name: figures(Hard(s, ""), said_by(s, config, Variant())) for s in streams}
+    base = [figures(hard, said_by(hard.stream, config, Variant())) for hard in streams]
     rows = []
     for name in names:
         cells, pairs = [], []
-        for s in streams:
-            found = figures(Hard(s, ""), said_by(s, config, VARIANTS[name]))
-            pairs.append((base[s.name], found))
+        for hard, before in zip(streams, base, strict=True):
+            found = figures(hard, said_by(hard.stream, config, VARIANTS[name]))
+            pairs.append((before, found))
             cells.append(_ratios(*pairs[-1]))
-            progress(f"{config}, {name}, {s.name}: {found}, {cells[-1]}")
+            progress(f"{config}, {name}, {hard.stream.name}: {found}, {cells[-1]}")
         losses = [math.log(after.log_loss / before.log_loss) for before, after in pairs]
         ranks = [math.log(after.roca_pct / before.roca_pct) for before, after in pairs]
         ranks = [value for value in ranks if not math.isnan(value)]
@@ -215,7 +224,12 @@ def main() -> None:
     parser.add_argument("--streams", nargs="*", default=[*STREAMS])
     parser.add_argument("--data", type=Path, default=DATA, help="folder of STREAM.jsonl.gz (%(default)s)")
     options = parser.parse_args()
-    streams = [read_stream(options.data, name) for name in options.streams]
+    streams = [
+        next(hard_streams(options.data, [name]))
+        if name in HARD
+        else Hard(read_stream(options.data, name), "")
+        for name in options.streams
+    ]
     rows = [row for config in CONFIGS for row in compared(streams, config, options.variants or [*VARIANTS])]
     header = ["log loss / 1-ROCA, times", "with", *options.streams, "geometric mean", "ECE"]
     print(f"{machine()}\n\n{markdown(header, rows, texts=2)}")
