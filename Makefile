@@ -57,6 +57,8 @@ bench: install  ## print throughput beside a bare loop on the same broker, speed
 	$(BIN)/python tests/bench/throughput.py
 	$(BIN)/python tests/bench/kernel.py
 	$(BIN)/python tests/bench/streams.py
+	$(BIN)/python tests/bench/posterior.py
+	$(BIN)/python tests/bench/forgetting.py
 	$(BIN)/python tests/bench/estimators.py
 	$(BIN)/python tests/bench/discriminant.py
 	$(BIN)/python tests/bench/stress.py

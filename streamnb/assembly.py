@@ -24,6 +24,7 @@ from streamnb.endpoints import (
 )
 from streamnb.engine import Engine
 from streamnb.errors import SettingsError, SnapshotError
+from streamnb.evaluation import DETECTORS, DriftWatch
 from streamnb.guard import Guard
 from streamnb.message import Decoder
 from streamnb.metrics import Metrics
@@ -206,6 +207,22 @@ def guard(settings: Settings) -> Guard | None:
     return Guard(chosen)
 
 
+def drift(settings: Settings) -> DriftWatch | None:
+    """What watches the mistakes, where that is set.
+
+    Raises
+    ------
+    SettingsError
+        There is no such detector, or it has no such parameters.
+    """
+    chosen = settings.drift
+    if chosen.parameters and not chosen.detector:
+        raise SettingsError(
+            "`drift.parameters` are set, and `drift.detector` is not.", f"There are {', '.join(DETECTORS)}."
+        )
+    return DriftWatch(chosen) if chosen.detector else None
+
+
 def source(settings: Settings, room: InputSettings) -> Source:
     """Where records come from."""
     if isinstance(room, LinesInput):
@@ -333,6 +350,7 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False, reb
     """
     came, goes, aside = check_rooms(settings)
     built, reads, guards = model(settings), decoder(settings), guard(settings)
+    watch = drift(settings)
     kept = settings.snapshots
     store = SnapshotDirectory(Path(kept.directory), kept.keep, kept.keep_hours, _kernel.memory)
     opened: list[Source | Sink | Transactions] = []
@@ -366,6 +384,7 @@ def engine(settings: Settings, *, metrics: Metrics, until_end: bool = False, reb
         clock=clock,
         metrics=metrics,
         evaluation=settings.evaluation,
+        drift=watch,
         description=description(settings),
         version=__version__,
         transactions=within,

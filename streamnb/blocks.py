@@ -28,11 +28,6 @@ class _Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.field and self.fields:
             raise ValueError("a block reads either `field`, which holds a mapping, or `fields`, not both")
 
-    @property
-    def reads_all(self) -> bool:
-        """Whether the block reads every column, by the type of its value."""
-        return not self.field and not self.fields
-
 
 class Categories(_Block, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="categories"):
     """Names to one of several values each: strings, numbers or truth values; 1, "1" and true differ."""

@@ -25,6 +25,8 @@ def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]
         With how many partitions to make a topic that is missing; 0 to make none.
     """
     yield "model", lambda: _model(settings)
+    if settings.drift.detector or settings.drift.parameters:
+        yield "drift", lambda: _drift(settings)
     yield "rooms", lambda: _rooms(settings)
     yield "snapshots", lambda: _snapshots(settings)
     for table, room in (
@@ -42,6 +44,11 @@ def _model(settings: Settings) -> str:
     model = assembly.model(settings)
     assembly.decoder(settings)
     return f"{', '.join(view.name for view in model.views)} under the {model.head_kind} head"
+
+
+def _drift(settings: Settings) -> str:
+    assembly.drift(settings)
+    return f"{settings.drift.detector} watches the mistakes"
 
 
 def _rooms(settings: Settings) -> str:

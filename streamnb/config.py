@@ -31,6 +31,7 @@ from streamnb.endpoints import (
     TopicsInput,
 )
 from streamnb.errors import DataError, SettingsError, StorageError
+from streamnb.evaluation.drift import DriftSettings
 from streamnb.evaluation.live import EvaluationSettings
 from streamnb.forgetting import Forgetting
 from streamnb.guard import GuardSettings
@@ -107,6 +108,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     snapshots: SnapshotSettings = SnapshotSettings()
     output: Output = Output()
     evaluation: EvaluationSettings = EvaluationSettings()
+    drift: DriftSettings = DriftSettings()
     metrics: MetricsSettings = MetricsSettings()
 
 

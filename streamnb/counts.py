@@ -2,24 +2,21 @@
 
 Two rules of the house: scoring never changes a store, and a token whose counts are all zero has left the
 vocabulary. Counts are float64. With the weights the engine uses (multiples of 1/256) every sum is exact
-below 2^45, so the order in which messages were learned leaves no trace. The room is long because what a
-store freezes and what is believed of frozen sections must be read side by side.
+below 2^45, so the order in which messages were learned leaves no trace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import mmh3
 import numpy as np
-from numpy.typing import NDArray
 
-from streamnb.columns import Floats
+from streamnb.count_sections import checked, located, rows_of, twice
 from streamnb.digest import Digest, name
-from streamnb.errors import SnapshotError
 from streamnb.forgetting import fade_rows
-from streamnb.sections import HINT, Section, Sections, check_text, floats, section
+from streamnb.sections import Section, Sections, section
 
 
 class Counted(Protocol):
@@ -236,7 +233,7 @@ class CountStore:
         """
         digest = Digest()
         views = list(self.views)
-        for view, token, row in self._rows() if sections is None else _rows_of(_located(sections)):
+        for view, token, row in self._rows() if sections is None else rows_of(located(sections)):
             for class_name, n in zip(classes, row, strict=True):
                 if n:
                     digest.add(name("count", views[view], token, class_name), n)
@@ -293,7 +290,7 @@ class CountStore:
         n_classes = n_classes if self.views else 0  # as `freeze` has it
         frozen = checked(sections, len(self.views), n_classes)
         restored = [ViewCounts(n_classes) for _ in self.views]
-        for view, token, row in _rows_of(frozen):
+        for view, token, row in rows_of(frozen):
             if token in restored[view].rows:
                 raise twice()
             restored[view].rows[token] = row
@@ -318,85 +315,3 @@ def sum_of(row: Sequence[float]) -> float:
 def is_exact(total: float) -> bool:
     """Whether a sum is of multiples of 1/256 and small enough to be exact."""
     return total < 1 << 45 and (256.0 * total).is_integer()
-
-
-class Frozen(NamedTuple):
-    """The sections of a count store, tokens taken apart; see `CountStore.freeze` for the shapes.
-
-    Parameters
-    ----------
-    blob : ndarray of uint8, shape (B,)
-    ends : ndarray of uint64, shape (T,)
-        Where each token ends; it begins where the one before it ends.
-    views : ndarray of uint64, shape (T,)
-        The number of each token's view.
-    counts : ndarray of float64, shape (T, C)
-    totals : ndarray of float64, shape (views, C)
-    """
-
-    blob: NDArray[np.uint8]
-    ends: NDArray[np.uint64]
-    views: NDArray[np.uint64]
-    counts: Floats
-    totals: Floats
-
-
-def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
-    """The sections of a count store: types, shapes, bounds, order, signs, sums and UTF-8.
-
-    That no token stands twice is for whoever puts them into a table to see, and to raise `twice`.
-
-    Raises
-    ------
-    SnapshotError
-        They are not of a store of that many views and classes.
-    """
-    counts = floats(sections, "counts", (None, n_classes), minimum=0.0)
-    totals = floats(sections, "totals", (n_views, n_classes), minimum=0.0)
-    bounds = section(sections, "token_bounds", np.uint64)
-    blob = section(sections, "token_bytes", np.uint8)
-    if bounds.shape != (len(counts) + 1,) or blob.ndim != 1:
-        raise SnapshotError("The sections of the count store are not of one length.", HINT)
-    frozen = _located(sections)
-    ends = bounds >> np.uint64(8)
-    if (
-        bounds[0] != 0
-        or ends[-1] != len(blob)
-        or bool((ends[1:] < ends[:-1]).any())
-        or bool((frozen.views >= n_views).any())
-    ):
-        raise SnapshotError("The tokens of the count store overlap or point outside.", HINT)
-    check_text(blob, frozen.ends)
-    if not counts.any(axis=1).all():
-        raise SnapshotError("A token of the count store counts nothing.", HINT)
-    for view in range(n_views):
-        if not np.allclose(counts[frozen.views == view].sum(axis=0), totals[view], rtol=1e-9, atol=1e-9):
-            raise SnapshotError("The totals of the count store are not the sums of its rows.", HINT)
-    return frozen
-
-
-def _located(sections: Sections) -> Frozen:
-    """Sections that hold what they should, tokens taken apart."""
-    bounds = section(sections, "token_bounds", np.uint64)
-    return Frozen(
-        blob=section(sections, "token_bytes", np.uint8),
-        ends=bounds[1:] >> np.uint64(8),
-        views=bounds[1:] & np.uint64(255),
-        counts=section(sections, "counts", np.float64),
-        totals=section(sections, "totals", np.float64),
-    )
-
-
-def _rows_of(frozen: Frozen) -> Iterator[tuple[int, str, list[float]]]:
-    """View number, token and counts of each row."""
-    blob, start = frozen.blob.tobytes(), 0
-    for view, end, row in zip(
-        frozen.views.tolist(), frozen.ends.tolist(), frozen.counts.tolist(), strict=True
-    ):
-        yield view, blob[start:end].decode(), row
-        start = end
-
-
-def twice() -> SnapshotError:
-    """What is wrong with a store in which a token has two rows."""
-    return SnapshotError("A token of the count store stands twice.", HINT)

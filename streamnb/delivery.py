@@ -55,8 +55,10 @@ def published_before(
     Raises
     ------
     PositionError
-        The committed offsets do not reach from the state to the log's end: which scores were published
+        The committed offsets do not lie between the state and the log's end: which scores were published
         cannot be told.
+    SettingsError
+        The group is another one than scores were published under.
     """
     change = delivery_noted(lineage, group)
     if change is not None:

@@ -22,6 +22,7 @@ from streamnb.errors import (
     TransactionError,
     TransportError,
 )
+from streamnb.evaluation import DriftWatch
 from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
 from streamnb.guard import Guard
 from streamnb.loop import EngineSettings, Summary
@@ -54,6 +55,8 @@ class Engine:
     snapshots : SnapshotSettings
     output : Output
     evaluation : EvaluationSettings
+    drift : DriftWatch, optional
+        Told of every mistake; what it sees is reported, and changes nothing.
     description : mapping
         The settings that rebuild the model, for the snapshot.
     version : str
@@ -84,6 +87,7 @@ class Engine:
         clock: Clock,
         metrics: Metrics,
         evaluation: EvaluationSettings | None = None,
+        drift: DriftWatch | None = None,
         description: Mapping[str, object] | None = None,
         version: str = "",
         transactions: Transactions | None = None,
@@ -101,7 +105,7 @@ class Engine:
         self.writer = SnapshotWriter(store, snapshots, clock, metrics)
         self.clock = clock
         self.metrics = metrics
-        self.evaluation = LiveEvaluation(evaluation)
+        self.evaluation = LiveEvaluation(evaluation, drift)
         metrics.show(self.evaluation)
         self.description = dict(description or {})
         self.version = version
@@ -164,6 +168,7 @@ class Engine:
         began_s, pace = self.clock.monotonic_s(), self.settings
         self._recover(begin_from)
         while not self._stopping:
+            self._take_added()
             batches = self.source.poll(pace.batch_records_max, pace.poll_timeout_ms)  # 1. Poll
             self._pass(batches)  # 2. to 5.
             if self._transaction_began_s is None:
@@ -310,21 +315,30 @@ class Engine:
         if snapshot is not None and snapshot is begin_from:
             self._note({"event": "begun from a snapshot", "digest": snapshot.digest["all"]})
         elif snapshot is not None:
-            check_identity(snapshot, self._identity)
+            check_identity(snapshot.source, self._identity, f"snapshot {snapshot.sequence}")
             self.accounts.update(snapshot.accounts)
         if snapshot is not None:
             changes = differences(snapshot.reading, self.classifier.reading())
             if changes:
                 self._note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
-        opened = self._open()
-        for partition, offset in opened.items():
-            if partition not in self.accounts:
-                self.accounts[partition] = Account(offset, offset)
-                self._changed = True
+        self._begin_accounts(self._open())
         self._catch_up = CatchUp(self.source.end_offsets())
         self.writer.schedule()
         self._resume_transactions()
         _log.info("ready at %s", _positions(self.accounts))
+
+    def _begin_accounts(self, opened: Mapping[Partition, int]) -> None:
+        for partition, offset in opened.items():
+            if partition not in self.accounts:
+                self.accounts[partition] = Account(offset, offset)
+                self._changed = True
+
+    def _take_added(self) -> None:
+        """Partitions that came into being meanwhile, unless the whole topic did."""
+        if added := self.source.added():
+            check_identity(self._identity, self.source.identity(), "what is being read")
+            self._begin_accounts(added)
+            _log.info("added: %s", _positions({one: self.accounts[one] for one in added}))
 
     def _open(self) -> Mapping[Partition, int]:
         """Take the partitions; where records are missing, stop or, if that was allowed, note it and go on."""

@@ -377,16 +377,17 @@ class Plan:
         learns: bool,
     ) -> None:
         self.after = after = decay.copy()
-        rows = []
+        instants, scales, grown, shifts = [], [], [], []
         for at, is_learned in zip(times, learned, strict=True):
             instant = after.instant(at, partition)
-            if learns:
+            if learns and at is not None:
                 after.saw(at, partition)
-            scale = grown = after.scale(instant)
-            shift = 0
+            scale, shift = after.scale(instant), 0
+            instants.append(instant)
+            scales.append(scale)
             if is_learned:
                 shift = after.shift_for(instant)
-                grown = after.scale(instant)
                 after.position += 1
-            rows.append((instant, scale, grown, float(shift)))
-        self.ages: Floats = np.array(rows, np.float64).reshape(len(rows), 4).T.copy()
+            grown.append(after.scale(instant) if shift else scale)
+            shifts.append(shift)
+        self.ages: Floats = np.array((instants, scales, grown, shifts), np.float64)

@@ -180,8 +180,9 @@ def _key(source: object) -> str:
 
 def _rows(batch: Batch, begin: int, end: int) -> Batch:
     weights = None if batch.weights is None else batch.weights[begin:end]
+    times = None if batch.times is None else batch.times[begin:end]
     fields: Mapping[str, Sequence[object]] = {name: of[begin:end] for name, of in batch.fields.items()}
-    return replace(batch, fields=fields, labels=batch.labels[begin:end], weights=weights)
+    return replace(batch, fields=fields, labels=batch.labels[begin:end], weights=weights, times=times)
 
 
 def _joined(parts: Sequence[Scores]) -> Scores:

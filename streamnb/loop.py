@@ -42,10 +42,10 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batch_records_max: int = 2000
     poll_timeout_ms: int = 200
     poll_stalled_s: float = 60.0
-    flush_timeout_ms: int = 60_000
+    flush_timeout_ms: int = 120_000
     stop_deadline_s: float = 20.0
     scores: Literal["at_least_once", "exactly_once"] = "at_least_once"
-    transaction_interval_ms: int = 100
+    transaction_interval_ms: int = 250
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a batch without records, a time below 0 or no time to stop."""

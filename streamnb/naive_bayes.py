@@ -161,14 +161,33 @@ class NaiveBayes(Learner):
         """Take back a message that was learned with that label and weight.
 
         Counts, moments and lengths fall; what the calibrated head learned from it stays. Where rare tokens
-        were let go, a count stops at 0, and the tokens that fell short are counted in `fell_short`. A model
-        that forgets must be told when it was learned: `at`, in seconds since 1970, or the number of messages
-        it had learned before; by default it was the newest.
+        were let go, a count stops at 0, and the tokens that fell short are counted in `fell_short`.
+
+        Parameters
+        ----------
+        x : mapping of str to object
+        y : Label
+        weight : float
+        at : float, optional
+            When it was learned, for a model that forgets: in seconds since 1970 with `half_life_s`, else how
+            many messages had been learned before it. By default it was the newest. No other
+            model looks at it.
 
         Raises
         ------
         ValueError
             It was not learned that often, or cannot have been; nothing was changed.
+
+        Examples
+        --------
+        >>> from streamnb import TEXT_ONLY
+        >>> model = NaiveBayes(TEXT_ONLY, half_life_messages=1000)
+        >>> for text, label in [("win money", "spam"), ("lunch", "ham"), ("win", "spam")]:
+        ...     model.learn_one({"text": text}, label)
+        >>> model.unlearn_one({"text": "win money"}, "spam", at=0)
+        >>> model.unlearn_one({"text": "win"}, "spam")
+        >>> sorted(model.counts["words"].rows)
+        ['lunch']
         """
         with self.lock:
             batch = Batch(columns_of(x), [y], [weight])

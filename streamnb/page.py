@@ -13,6 +13,7 @@ from streamnb.errors import SettingsError
 from streamnb.evaluation import Evaluation, Outcomes, Prequential, roc_curve
 
 HEIGHT = 380
+CHANGES_MAX = 100
 BLUE, ORANGE, GREY = "#2b6cb0", "#dd6b20", "#a0aec0"
 
 
@@ -130,7 +131,9 @@ def _learning(go: Any, course: Course, figures: Evaluation) -> Any:  # noqa: ANN
     drawing.update_xaxes(title="labelled messages")
     drawing.update_yaxes(range=_span(course.accuracy + course.window_accuracy), col=1)
     drawing.update_yaxes(range=_span(course.log_loss + course.window_log_loss, low=0.0), col=2)
-    return drawing.update_layout(title="Learning")
+    for change in (figures.changes or ())[:CHANGES_MAX]:
+        drawing.add_vline(x=change.labelled, line={"color": GREY, "dash": "dot"}, row="all", col="all")
+    return drawing.update_layout(title="Learning" if not figures.changes else "Learning; dotted: drift seen")
 
 
 def _span(values: Iterable[float], low: float | None = None) -> list[float]:
@@ -180,9 +183,16 @@ def _roc(go: Any, figures: Evaluation, outcomes: Outcomes) -> Any:  # noqa: ANN4
 
 def _words(go: Any, telling: Mapping[str, Sequence[tuple[str, float]]]) -> Any:  # noqa: ANN401
     shown = list(telling)[:6]
-    titles = [escape(name) for name in shown]
-    drawing = _plotly("plotly.subplots").make_subplots(1, len(shown), subplot_titles=titles)
-    for column, name in enumerate(shown, 1):
+    columns = min(len(shown), 3)  # a fourth beside them has no room for its words
+    rows = -(-len(shown) // columns)
+    drawing = _plotly("plotly.subplots").make_subplots(
+        rows,
+        columns,
+        subplot_titles=[escape(name) for name in shown],
+        horizontal_spacing=0.1,
+        vertical_spacing=0.1,
+    )
+    for number, name in enumerate(shown):
         words = telling[name][::-1]
         bars = go.Bar(
             x=[z for _, z in words],
@@ -191,9 +201,11 @@ def _words(go: Any, telling: Mapping[str, Sequence[tuple[str, float]]]) -> Any: 
             marker_color=BLUE,
             showlegend=False,
         )
-        drawing.add_trace(bars, 1, column)
+        drawing.add_trace(bars, 1 + number // columns, 1 + number % columns)
     drawing.update_yaxes(type="category", automargin=True, dtick=1)
-    return drawing.update_layout(height=480, title="Most telling words, in standard errors of their log odds")
+    return drawing.update_layout(
+        height=80 + 400 * rows, title="Most telling words, in standard errors of their log odds"
+    )
 
 
 def _vocabulary(go: Any, course: Course) -> Any:  # noqa: ANN401

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from streamnb.columns import Flag, Scores
 from streamnb.dead_letters import DeadLetters
 from streamnb.errors import RecordError
+from streamnb.evaluation import Change
 from streamnb.evaluation.live import LiveEvaluation
 from streamnb.guard import Guard
 from streamnb.loop import Summary
@@ -15,6 +18,8 @@ from streamnb.metrics import Metrics
 from streamnb.protocols import Classifier, Clock, Sink
 from streamnb.record import Partition, RecordBatch
 from streamnb.score import Output, encode
+
+_log = logging.getLogger("streamnb.engine")
 
 
 class Processing:
@@ -70,7 +75,8 @@ class Processing:
         else:
             offsets = [records.offsets[row] for row in messages.rows]
             scores = self.guard.step(self.classifier, records.partition, offsets, messages.batch)
-        self.evaluation.add(scores, messages.batch.labels)
+        for i, change in self.evaluation.add(scores, messages.batch.labels):
+            self._report(change, records, messages.rows[i])
         for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
             what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
@@ -78,6 +84,22 @@ class Processing:
         self._account(records, messages, published, learned)
         self.metrics.batch_seconds.observe(self.clock.monotonic_s() - began_s)
         return len(records) + sum(span.next_offset - span.first_offset for span in records.unreadable)
+
+    def _report(self, change: Change, records: RecordBatch, row: int) -> None:
+        """Say where the share of mistakes changed. Nothing else is done: the model goes on as it is."""
+        at_ms = records.timestamps_ms[row]
+        _log.log(
+            logging.WARNING if change.recent > change.before else logging.INFO,
+            "drift seen by %s at %s @ %d%s: %.3f of the newest labelled messages were wrong, %.3f before",
+            change.detector,
+            records.partition,
+            records.offsets[row],
+            ""
+            if at_ms < 0
+            else f", {np.datetime64(at_ms, 'ms')} UTC",  # of any year: records say what they like
+            change.recent,
+            change.before,
+        )
 
     def _publish(self, records: RecordBatch, messages: Messages, scores: Scores) -> tuple[int, int]:
         """Publish a batch; returns how many scores there are, and how many messages were learned.

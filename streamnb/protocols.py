@@ -114,6 +114,12 @@ class Source(Protocol):
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
         """At most `records_max` records, waiting at most `timeout_ms` for the first."""
 
+    def added(self) -> Mapping[Partition, int]:
+        """Take the partitions that came into being since the last time; where each begins to be read.
+
+        Asked before every `poll`, so what it costs when there are none is next to nothing.
+        """
+
     def end_offsets(self) -> Mapping[Partition, int] | None:
         """The offset after the last record of each partition now; ``None`` where that cannot be known."""
 

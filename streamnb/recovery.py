@@ -52,20 +52,27 @@ def check_statistics(snapshot: Snapshot, statistics: Mapping[str, object]) -> No
         )
 
 
-def check_identity(snapshot: Snapshot, identity: Mapping[str, str]) -> None:
+def check_identity(source: Mapping[str, str], identity: Mapping[str, str], whose: str) -> None:
     """Offsets mean something only in the log they were taken from.
+
+    Parameters
+    ----------
+    source : mapping of str to str
+        Where `whose` offsets are from.
+    identity : mapping of str to str
+        What the log says it is now.
+    whose : str
 
     Raises
     ------
     PositionError
         The cluster or a topic is another one, under the same name perhaps.
     """
-    for name, then in snapshot.source.items():
+    for name, then in source.items():
         now = identity.get(name, then)
         if now != then:
             raise PositionError(
-                f"The {name} is {now}; snapshot {snapshot.sequence} belongs to {then}, "
-                "so its offsets mean nothing here.",
+                f"The {name} is {now}; {whose} belongs to {then}, so its offsets mean nothing here.",
                 "Point `[source]` at the log it came from, or begin in another directory with `--from`.",
             )
 

@@ -16,6 +16,7 @@ import msgspec
 from streamnb import files
 from streamnb.container import Allocate, fresh
 from streamnb.errors import SnapshotError, StorageError
+from streamnb.lock import lock_directory
 from streamnb.retention import Held, expendable
 from streamnb.snapshot import Snapshot
 
@@ -88,7 +89,7 @@ class SnapshotDirectory:
         self.keep_hours = keep_hours
         self._allocate = allocate
         files.make_directory(directory)
-        self._lock = files.lock_directory(directory)
+        self._lock = lock_directory(directory)
         for name in files.sweep_temporary(directory):
             _log.info("removed %s, which a crash had left half written", directory / name)
 

@@ -17,20 +17,20 @@ import orjson
 
 from streamnb import _kernel
 from streamnb.alphabet import UNICODE_VERSION
-from streamnb.blocks import Categories, Flags, Numbers
 from streamnb.columns import Batch, Label, checked_labels
 from streamnb.counts import CountStore
 from streamnb.digest import Digest, digests, name
 from streamnb.errors import SnapshotError
-from streamnb.event_models import Bernoulli, Categorical, Gaussian, Multinomial, Statistic
+from streamnb.event_models import Statistic
 from streamnb.field_totals import FieldTotals
 from streamnb.forgetting import Decay, Forgetting
 from streamnb.head import CalibratedHead
-from streamnb.moments import Moments, NumberBlock
+from streamnb.moments import Moments
 from streamnb.occurrences import Occurrences
 from streamnb.sections import HINT, FrozenState, Section, Sections, floats
-from streamnb.smoothing import FallbackPrior, FixedPrior, Laplace, LearnedPrior, Prior
+from streamnb.smoothing import Laplace, LearnedPrior, Prior
 from streamnb.tokens import Tokenizer
+from streamnb.twins import block_of, draws_words, is_compiled, tally_of
 from streamnb.view import EVERY_FIELD, TEXT_ONLY, View, reads_text
 
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
@@ -108,15 +108,15 @@ class State:
         self.class_counts: list[float] = []
         self.learned = 0
         self.fell_short = 0
-        self.compiled = self._is_compiled(compiled)
+        self.compiled = is_compiled(self.views, self.prior, self.decay, compiled)
         store = _kernel.CountStore if self.compiled else CountStore
         self.counts = store([v.name for v in self.views if v.keeps == "counts"], max_tokens)
         self.moments = {v.name: Moments() for v in self.views if v.keeps == "moments"}
         self.blocks: dict[str, Statistic] = {
-            v.name: _block_of(v, compiled=self.compiled) for v in self.views if v.keeps == "block"
+            v.name: block_of(v, compiled=self.compiled) for v in self.views if v.keeps == "block"
         }
         self.tallies: dict[str, Occurrences | FieldTotals] = {
-            v.name: tally for v in self.views if (tally := _tally_of(v, compiled=self.compiled)) is not None
+            v.name: tally for v in self.views if (tally := tally_of(v, compiled=self.compiled)) is not None
         }
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
@@ -142,20 +142,8 @@ class State:
         self.lock = self._lock_of_counts()
         self._driver = _kernel.Driver(self) if self.compiled else None
 
-    def _is_compiled(self, wanted: bool | None) -> bool:
-        """Whether the compiled twins drive this model: they know its prior and every view."""
-        strangers = [f"view `{view.name}`" for view in self.views if not _has_twin(view)]
-        if isinstance(self.prior, FixedPrior | FallbackPrior):
-            strangers.append("the prior")
-        if self.decay is not None:
-            blocks = [v.name for v in self.views if isinstance(v.reader, Categories | Flags | Numbers)]
-            strangers += [f"view `{name}` with a half-life" for name in blocks]
-        if wanted and (strangers or not _kernel.compiled):
-            raise ValueError(f"no compiled twin: {_kernel.reason or ', '.join(strangers)}")
-        return _kernel.compiled and not strangers if wanted is None else wanted
-
     def _head_that_suits(self) -> HeadKind:
-        drawn = all(_draws(self.views[i]) for i in self.text_views)
+        drawn = all(draws_words(self.views[i]) for i in self.text_views)
         return "calibrated" if self.text_views and drawn else "product"
 
     def _check(self, prior: Prior | None) -> None:
@@ -174,7 +162,7 @@ class State:
                 'the calibrated head learns an offset per class; a prior goes with head="product"'
             )
         for i in self.text_views:
-            if not _draws(self.views[i]):
+            if not draws_words(self.views[i]):
                 raise ValueError(
                     f"view `{names[i]}`: the calibrated head reads text as draws of words, by a multinomial "
                     'without complement; else use head="product"'
@@ -375,27 +363,3 @@ class State:
             "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in self.views},
             "prior": msgspec.to_builtins(self.prior),
         }
-
-
-def _draws(view: View) -> bool:
-    return isinstance(view.event_model, Multinomial) and not view.event_model.complement
-
-
-def _tally_of(view: View, *, compiled: bool) -> Occurrences | FieldTotals | None:
-    if view.keeps != "counts" or isinstance(view.event_model, Multinomial):
-        return None
-    if isinstance(view.event_model, Bernoulli) and not isinstance(view.reader, Flags):
-        return _kernel.Occurrences() if compiled else Occurrences()
-    return FieldTotals(kind=_kernel.FieldTotal) if compiled else FieldTotals()
-
-
-def _block_of(view: View, *, compiled: bool) -> Statistic:
-    if compiled:  # of the blocks, the kernel knows the naive ones
-        return NumberBlock(kind=_kernel.Moments)
-    statistic: Statistic = view.own.statistic()
-    return statistic
-
-
-def _has_twin(view: View) -> bool:
-    """Whether the kernel knows a view."""
-    return _draws(view) or isinstance(view.event_model, Gaussian | Categorical | Bernoulli)

@@ -57,6 +57,8 @@ def unlearn(state: State, reading: Reading, label: Label, weight: float, at: flo
     """
     c = state.index.get(label)
     if state.decay is not None:
+        if at is None and not state.decay.by_time:
+            at = max(0, state.decay.position - 1)
         weight *= state.decay.scale(state.decay.instant(at))
         if c is not None and weight < FORGOTTEN:  # it was taken back by time
             state.learned = max(0, state.learned - 1)

@@ -22,12 +22,14 @@ from streamnb.config import Settings, load
 from streamnb.errors import DataError, SettingsError
 from streamnb.evaluation import Contender, Difference, Evaluation, Prequential, beside_the_first, compare
 from streamnb.event_models import Multinomial
+from streamnb.naive_bayes import NaiveBayes
 from streamnb.smoothing import Laplace
 from streamnb.tokens import CharacterGrams, Edges, WordPairs, Words
 from streamnb.view import View, reads_text
 
 CANDIDATES_MAX = 64
 ALPHAS = (0.03, 0.1, 0.3, 1.0)
+HALF_LIVES = (1_000, 4_000)
 GIVEN = "as given"
 
 
@@ -78,7 +80,8 @@ def candidates(settings: Settings, grid: Sequence[str]) -> list[Candidate]:
     settings : Settings
         The given ones.
     grid : sequence of str
-        ``table.key=value,value``; without any the default: smoothing of the text's counts, and which views.
+        ``table.key=value,value``; without any the default: smoothing of the text's counts and which
+        views; and the given ones with a half-life.
 
     Raises
     ------
@@ -101,6 +104,33 @@ def candidates(settings: Settings, grid: Sequence[str]) -> list[Candidate]:
             "Try fewer values at once.",
         )
     return found
+
+
+def beside(other: Settings, settings: Settings, name: str) -> NaiveBayes:
+    """A model to be judged beside that of `settings`, on one reading of a file's lines.
+
+    Parameters
+    ----------
+    other : Settings
+        The model's own.
+    settings : Settings
+        Those that the lines are read by.
+    name : str
+        The other's, for errors.
+
+    Raises
+    ------
+    SettingsError
+        It would read other messages, or forgets by timestamps that lines do not have.
+    """
+    if (other.message, other.labels) != (settings.message, settings.labels):
+        raise SettingsError(
+            f"{name} reads other messages than the configuration it is compared with.",
+            "Give both the same `[message]` and `[labels]`.",
+        )
+    assembly.check_lines(other)
+    assembly.decoder(other)  # refuses a view of a field that is not read
+    return assembly.model(other)
 
 
 def tune(
@@ -128,21 +158,23 @@ def tune(
     Raises
     ------
     DataError
-        No message is left for the rest.
+        No message is left for the rest, or there is none that the first part could be judged by.
     SettingsError
         A candidate's settings cannot be.
     """
-    all_of_them = [Candidate(GIVEN, ()), *grid]
-    contenders = [
-        Contender(str(i), assembly.model(load(path, [*changes, *one.changes])), Prequential(warm_up=0))
-        for i, one in enumerate(all_of_them)
-    ]
+    all_of_them, settings = [Candidate(GIVEN, ()), *grid], load(path, changes)
+    contenders = []
+    for one in all_of_them:
+        model = beside(load(path, [*changes, *one.changes]), settings, one.name)
+        contenders.append(Contender(one.name, model, Prequential(warm_up=0)))
     first, rest = _divided(batches, n_first)
     for _ in compare(contenders, first):
         yield None
     figures = [figures for figures, _ in beside_the_first(contenders[:1])]
     figures += [one.judgement.figures(one.model.classes) for one in contenders[1:]]
     losses = [math.inf if math.isnan(one.log_loss) else one.log_loss for one in figures]
+    if min(losses) == math.inf:
+        raise DataError("Nothing can be judged by the first part.", "Give more data, or a larger --part.")
     best = losses.index(min(losses))  # of equals the given one
     two = [Contender(GIVEN, contenders[0].model, Prequential(warm_up=0))]
     if best:
@@ -214,6 +246,9 @@ def _default_axis(settings: Settings) -> list[tuple[str, str]]:
             tables += [msgspec.to_builtins(view) for view in others]
             name = f"{' + '.join(view.name for view in views)}, alpha {alpha}"
             axis.append((name, f"views={toml(tables)}"))
+    if settings.forgetting.half_life_s is None:
+        names = [f"forgetting.half_life_messages={messages}" for messages in HALF_LIVES]
+        axis += zip(names, names, strict=True)
     return axis
 
 

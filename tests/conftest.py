@@ -21,6 +21,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=20, help="kill -9 so often in each crash test")
     parser.addoption("--seed", type=int, default=0, help="of the random moments of a crash test")
     parser.addoption("--runs", type=int, default=2_000, help="schedules, mutations and flips of a campaign")
+    parser.addoption("--away", type=float, default=2.0, help="seconds for which a broker is away")
+
+
+@pytest.fixture
+def away_s(request: pytest.FixtureRequest) -> float:
+    """How long a broker is away."""
+    return float(request.config.getoption("--away"))
 
 
 @pytest.fixture

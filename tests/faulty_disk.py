@@ -1,4 +1,4 @@
-"""A disk in memory that refuses, writes short, and loses what was not synced: in place of `os` in `files`.
+"""A disk in memory that refuses, writes short, and loses what was not synced: it stands for `os` in `files`.
 
 A power cut keeps of each file what was synced, and of each directory any part of what was not; of the bytes
 that were not synced it leaves any number, or zeros. A process that is killed loses its descriptors only.
@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from streamnb import files
+from streamnb import files, lock
 from streamnb.transports.memory import Crash
 
 
@@ -302,8 +302,9 @@ def _cut(directory: Directory, draw: random.Random) -> None:
 
 @contextmanager
 def in_place_of_the_disk(disk: FaultyDisk) -> Iterator[FaultyDisk]:
-    """Let `streamnb.files` work on it."""
+    """Let `streamnb.files` and `streamnb.lock` work on it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "os", disk)
-        patch.setattr(files, "fcntl", disk)
+        for room in (files, lock):
+            patch.setattr(room, "os", disk)
+        patch.setattr(lock, "fcntl", disk)
         yield disk

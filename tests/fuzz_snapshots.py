@@ -15,6 +15,7 @@ import struct
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from crc32c import crc32c
 from streamnb import assembly, container
 from streamnb.columns import Batch
 from streamnb.config import Settings, decode
+from streamnb.engine import GUARD
 from streamnb.errors import StreamnbError
+from streamnb.guard import Guard, GuardSettings
 from streamnb.offsets import Account
 from streamnb.record import Partition
 from streamnb.snapshot import Snapshot
@@ -245,6 +248,18 @@ def mixed_example() -> Snapshot:
     return assembly.snapshot_of(settings, model)
 
 
+def forgetful_example() -> Snapshot:
+    """A snapshot of a model that forgets by time, and of a guard."""
+    settings = decode({"forgetting": {"half_life_s": 5.0}}, "the example")
+    model, guard = assembly.model(settings), Guard(GuardSettings(source="country", learn_below=0.9))
+    for i in range(40):
+        fields = {"text": [f"word{i % 7} a"], "country": ["nx"[i % 2]]}
+        batch = Batch(fields, [("spam", "ham")[i % 2]], times=[20.0 * i], partition="mail-0")
+        guard.step(model, Partition("mail", 0), [i], batch)
+    snapshot = assembly.snapshot_of(settings, model)
+    return replace(snapshot, values={**snapshot.values, GUARD: guard.values()})
+
+
 def outcome_of(data: bytes) -> str:
     """What becomes of a file; what no file may do is raised."""
     try:
@@ -255,12 +270,19 @@ def outcome_of(data: bytes) -> str:
         _, model = assembly.restored(snapshot)
     except StreamnbError as error:
         return _checked(error, "refused by the model")
+    guard = Guard(GuardSettings(source="country"))
+    try:
+        guard.restore(snapshot.values.get(GUARD))
+    except StreamnbError as error:
+        return _checked(error, "refused by the guard")
     texts = ["win a prize", "word1 word2 a neurips", ""]
     numbers: list[object] = [1.0, None, 3.0]
     columns: dict[str, list[object]] = {"text": [*texts], "amount": numbers, "a": numbers, "b": numbers}
+    columns["country"] = ["n", None, "neurips"]
     if all(isinstance(label, str) for label in model.classes):
         with np.errstate(all="ignore"):  # a sum of 1e308 is possible, and overflows
-            model.step(Batch(columns, [None, "spam", "ham"]))
+            batch = Batch(columns, [None, "spam", "ham"], times=[900.0, None, 1e9], partition="mail-0")
+            guard.step(model, Partition("mail", 0), range(3), batch)
     frozen = model.freeze()
     assert frozen.digest() == model.digest()
     return "read"
@@ -288,7 +310,7 @@ def fuzz(runs: int, seed: int) -> tuple[list[str], Counter[str]]:
     Counter of str
         How many were read, and how many refused by whom.
     """
-    wholes = [b"".join(snapshot.encode()) for snapshot in (example(), mixed_example())]
+    wholes = [b"".join(snapshot.encode()) for snapshot in (example(), mixed_example(), forgetful_example())]
     contents = [container.decode(whole) for whole in wholes]
     assert [repaired(bytearray(whole)) for whole in wholes] == wholes
     harm, outcomes = [], Counter[str]()

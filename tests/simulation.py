@@ -4,7 +4,8 @@
 partitions, batches and snapshots of some size, and accidents until one life of the engine reaches the end.
 After every life and at every snapshot the invariants are checked:
 
-I1 the last digest is the uninterrupted run's; I2 every record has a score or a dead letter; I3 scores of one
+I1 the last digest is the uninterrupted run's; I2 every record has a score or a dead letter, and
+one alone where they are published exactly once; I3 scores of one
 record are the same bytes (one partition); I4 a score knows nothing of its own label; I5 every snapshot that
 can be loaded is the state of exactly the records before its offsets; I6 numbers rise, offsets never go back;
 I7 the accounts add up; I8 what lies before a snapshot's offsets was acknowledged before the snapshot could be
@@ -38,92 +39,30 @@ from streamnb.message import Decoder, MessageFields
 from streamnb.metrics import Metrics
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.protocols import Clock, Source
-from streamnb.record import Headers, Partition, RecordBatch
+from streamnb.record import Partition, RecordBatch
 from streamnb.score import Output, encode
 from streamnb.snapshot import Snapshot
 from streamnb.snapshots import SnapshotDirectory, SnapshotSettings
-from streamnb.transports.memory import Crash, MemoryClock, MemoryLog, MemoryRecord, MemorySink, MemorySource
+from streamnb.transports.memory import Crash, MemoryClock, MemoryLog, MemoryRecord
 from streamnb.view import TEXT_ONLY
+from tests.faulty_broker import Broker, FaultySink, FaultySource, FaultyTransactions, address_of
 from tests.faulty_disk import Fault, FaultyDisk, in_place_of_the_disk
 
 HOME = Path("/kept")
-WORDS = ("win", "money", "now", "lunch", "at", "noon", "prize", "free", "meeting", "neurips")
+WORDS = ("win", "money", "now", "lunch", "at", "noon", "prize", *(f"word{n}" for n in range(30)))
 POISON: tuple[bytes | None, ...] = (b"{", b"\xff\xfe", b'{"text": 7}', None)
+DECODER = Decoder(MessageFields(), timed=True)
 METRICS = Metrics()  # of all lives together: nothing here asks them, and they cost as much as a life
 LIVES_MAX = 40
+MODELS: tuple[
+    dict[str, Any], ...
+] = (  # streams of one partition take turns; of several, nothing is forgotten
+    {},
+    {"max_tokens": 16},
+    {"half_life_messages": 3.0},
+    {"half_life_s": 5.0},
+)
 STREAMS = 24  # different ones, so that the oracle can be kept
-
-
-class Broker:
-    """The output topics and what the broker acknowledged, with accidents on the way.
-
-    Attributes
-    ----------
-    acknowledged : set of (int, int)
-        The source addresses whose score or dead letter was.
-    """
-
-    def __init__(self, partitions: int) -> None:
-        self.scores = MemoryLog(partitions, "scores")
-        self.aside = MemoryLog(partitions, "aside")
-        self.acknowledged: set[tuple[int, int]] = set()
-
-
-class FaultySink(MemorySink):
-    """Records wait in the client until a flush, or until the client sends some of them by itself.
-
-    Accidents: the connection is cut before the broker has them all, or after it and before it says so; a
-    record is sent twice after a reconnection. A killed client has sent some, or none, of what waited.
-    """
-
-    def __init__(self, log: MemoryLog, broker: Broker, draw: random.Random, faults: float) -> None:
-        super().__init__(log)
-        self._broker, self._draw, self._faults = broker, draw, faults
-        self._waiting: list[tuple[int, bytes | None, bytes | None, Headers]] = []
-        self._unacknowledged: list[tuple[int, int]] = []
-
-    def publish(
-        self,
-        partition: int,
-        values: Sequence[bytes | None],
-        keys: Sequence[bytes | None],
-        headers: Sequence[Headers],
-    ) -> None:
-        """Let records wait; some go at once."""
-        self._check()
-        self._waiting += [(partition, *record) for record in zip(values, keys, headers, strict=True)]
-        self.send(self._draw.randrange(len(self._waiting) + 1))
-
-    def send(self, n: int) -> None:
-        """The broker has the next `n`; nothing says so yet."""
-        for partition, value, key, pairs in self._waiting[:n]:
-            for _ in range(2 if self._draw.random() < self._faults / 4 else 1):
-                super().publish(partition, [value], [key], [pairs])
-            self._unacknowledged.append(_address(value, pairs))
-        del self._waiting[:n]
-
-    def flush(self, timeout_ms: int) -> None:
-        """Send all, and hear of it."""
-        if self._draw.random() < self._faults:
-            self.send(self._draw.randrange(len(self._waiting) + 1))  # cut before, or between send and word
-            self._lost = True
-        self.send(len(self._waiting))
-        super().flush(timeout_ms)
-        self._broker.acknowledged.update(self._unacknowledged)
-        self._unacknowledged = []
-
-
-class FaultySource(MemorySource):
-    """A log whose broker sometimes does not answer, and an engine that is killed between two polls."""
-
-    def __init__(self, log: MemoryLog, life: Life) -> None:
-        super().__init__(log)
-        self._life = life
-
-    def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
-        """What the schedule has next."""
-        self._life.before_a_poll()
-        return super().poll(records_max, timeout_ms)
 
 
 class Store(SnapshotDirectory):
@@ -230,6 +169,8 @@ class Schedule:
         self.lives = 0
         self.deaths = Counter[str]()
         self._cuts = self.draw.random() < 0.7
+        self.once = self.draw.random() < 0.3
+        self.interval_ms = self.draw.choice([0, 100])
 
     def live(self) -> Summary:
         """Lives until one reaches the end; the last ones are spared, for every stream ends."""
@@ -250,16 +191,26 @@ class Schedule:
     def engine(self, life: Life) -> Engine:
         """A new process, which has learned nothing yet."""
         clock = MemoryClock()
-        aside = FaultySink(self.broker.aside, self.broker, self.draw, self.faults / 2)
+        scores, aside = (
+            FaultySink(log, self.broker, self.draw, self.faults / 2, once=self.once)
+            for log in (self.broker.scores, self.broker.aside)
+        )
+        transactions = FaultyTransactions(self.broker, [scores, aside], self.draw, self.faults / 2)
         return Engine(
             name="test",
-            classifier=NaiveBayes(TEXT_ONLY),
-            decoder=Decoder(MessageFields()),
-            source=cast("Source", FaultySource(self.log, life)),
-            sink=FaultySink(self.broker.scores, self.broker, self.draw, self.faults / 2),
+            classifier=model_of(self.stream, self.partitions),
+            decoder=DECODER,
+            source=cast("Source", FaultySource(self.log, life.before_a_poll)),
+            sink=scores,
             dead_letters=DeadLetters(aside, cast("Clock", clock), DeadLetterLimits(ratio_max=1.0)),
             store=Store(self),
-            settings=EngineSettings(start="earliest", batch_records_max=self.batch),
+            transactions=transactions if self.once else None,
+            settings=EngineSettings(
+                start="earliest",
+                batch_records_max=self.batch,
+                scores="exactly_once" if self.once else "at_least_once",
+                transaction_interval_ms=self.interval_ms,
+            ),
             snapshots=SnapshotSettings(interval_records=self.interval, failures_max=3),
             output=Output(state=True),
             clock=clock,
@@ -317,14 +268,15 @@ class Schedule:
                 address = source["partition"], source["offset"]
                 assert score["state"][f"{source['topic']}-{address[0]}"] == address[1], "I4"
                 scored.setdefault(address, set()).add(record.value)
-        aside = {
-            _address(record.value, record.headers)
+        aside = [
+            address_of(record.value, record.headers)
             for n in range(self.partitions)
             for record in self.broker.aside.records(n)
-        }
+        ]
         every = {(n, offset) for n, end in enumerate(ends) for offset in range(end)}
-        assert scored.keys() | aside == every, f"I2 {every - scored.keys() - aside}"
-        assert not scored.keys() & aside, "I2"
+        assert scored.keys() | {*aside} == every, f"I2 {every - scored.keys() - {*aside}}"
+        assert not scored.keys() & {*aside}, "I2"
+        assert not self.once or sum(self.broker.scores.end) + len(aside) == len(every), "I2 once"
         if self.partitions == 1:
             truth = scores_of(self.stream)
             assert all(values == {truth[offset]} for (_, offset), values in scored.items()), "I3, I4"
@@ -339,15 +291,6 @@ def _offsets(snapshot: Snapshot) -> Mapping[int, int]:
     return {partition.number: account.next_offset for partition, account in snapshot.accounts.items()}
 
 
-def _address(value: bytes | None, headers: Headers) -> tuple[int, int]:
-    """Of a score, by its source; of a dead letter, by its headers."""
-    found = dict(headers)
-    if "streamnb.offset" in found:
-        return int(found["streamnb.partition"]), int(found["streamnb.offset"])
-    source = orjson.loads(value or b"")["source"]
-    return source["partition"], source["offset"]
-
-
 @cache
 def stream(number: int, partitions: int) -> MemoryLog:
     """A log of six to seventeen records, some of which cannot be used."""
@@ -359,14 +302,19 @@ def stream(number: int, partitions: int) -> MemoryLog:
             "label": draw.choice(["spam", "ham", "list", None]),
         }
         value = draw.choice(POISON) if draw.random() < 0.1 else orjson.dumps(fields)
-        log.append(value, draw.randrange(partitions))
+        log.append(value, draw.randrange(partitions), timestamp_ms=1000 * draw.randrange(i, i + 20))
     return log
+
+
+def model_of(number: int, partitions: int) -> NaiveBayes:
+    """A new one, for a stream."""
+    return NaiveBayes(TEXT_ONLY, **(MODELS[number % len(MODELS)] if partitions == 1 else {}))
 
 
 @cache
 def digest_of(number: int, partitions: int, ends: tuple[int, ...]) -> dict[str, str]:
     """Of a model that learned the first records of each partition, one at a time."""
-    model, log = NaiveBayes(TEXT_ONLY), stream(number, partitions)
+    model, log = model_of(number, partitions), stream(number, partitions)
     for record in log.elements:
         if isinstance(record, MemoryRecord) and record.offset < ends[record.partition]:
             model.step(_decoded(record)[0], score=False)
@@ -376,7 +324,7 @@ def digest_of(number: int, partitions: int, ends: tuple[int, ...]) -> dict[str, 
 @cache
 def scores_of(number: int) -> dict[int, bytes]:
     """Each score of a stream of one partition, by a plain loop."""
-    model, found = NaiveBayes(TEXT_ONLY), {}
+    model, found = model_of(number, 1), {}
     for record in stream(number, 1).elements:
         assert isinstance(record, MemoryRecord)
         batch, ids = _decoded(record)
@@ -394,8 +342,9 @@ def scores_of(number: int) -> dict[int, bytes]:
 
 def _decoded(record: MemoryRecord) -> tuple[Batch, list[str | int | None]]:
     partition = Partition("memory", record.partition)
-    one = RecordBatch(partition, [record.offset], [record.value], [None], [-1], [()], record.offset + 1)
-    messages = Decoder(MessageFields()).decode(one)
+    times, after = [record.timestamp_ms], record.offset + 1
+    one = RecordBatch(partition, [record.offset], [record.value], [None], times, [()], after)
+    messages = DECODER.decode(one)
     return messages.batch, messages.ids
 
 

@@ -31,9 +31,6 @@ BY_OTHER_NAMES = {
     "C5": "kafka/test_crash.py::test_C1_C3_B2_B3_nothing_that_befalls_it_loses_or_doubles_a_message",
 }
 
-STILL_OPEN = {
-    "B4": "a broker that is slow rather than away: the proxy of tests/kafka cuts, and does not delay yet",
-}
 NO_SERVER_YET = dict.fromkeys(rows("G", 1, 2, 5, 8), "there is no HTTP server yet")
 
 
@@ -47,7 +44,7 @@ def named_by_row() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("row", [row for row in CORE if row not in {**NO_SERVER_YET, **STILL_OPEN}])
+@pytest.mark.parametrize("row", [row for row in CORE if row not in NO_SERVER_YET])
 def test_every_core_fault_has_a_test(row: str) -> None:
     """By its name, or by the one that is named here and exists."""
     file, _, name = BY_OTHER_NAMES.get(row, "").partition("::")

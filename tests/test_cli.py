@@ -82,6 +82,27 @@ def test_a_snapshot_scores_lines_from_standard_input(snapshot: Path) -> None:
     assert b"line 2" in bad.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--share", "0.1"], 2, b"`--share` is for `--feedback partial`"),
+        (["--feedback", "partial", "--taught", "7"], 2, b"`--taught` is for `--feedback delayed`"),
+        (["--compare", "mnb", "--plot", "x.html"], 2, b"`--plot` draws one model"),
+        (["--set", "message.label=class"], 65, b"has a label, so there is nothing to judge"),
+    ],
+)
+def test_evaluate_leaves_nothing_out_that_was_asked_for(
+    mail: Path, words: list[str], code: int, said: bytes
+) -> None:
+    """It says in a sentence why not."""
+    done = streamnb("evaluate", str(mail), "--config", SPAM, *words)
+
+    assert done.returncode == code
+    assert done.stdout == b""
+    assert said in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
 def test_score_says_what_evaluate_learned(mail: Path, snapshot: Path) -> None:
     """The snapshot's digest is the one verify computes again."""
     inspected = orjson.loads(streamnb("snapshot", "inspect", str(snapshot), "--json").stdout)

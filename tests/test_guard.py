@@ -96,9 +96,13 @@ def test_an_only_class_is_learned_however_certain() -> None:
 
 
 @settings(deadline=None, max_examples=20)
-@given(cuts=st.lists(st.integers(1, 79), max_size=4, unique=True), seed=st.integers(0, 5))
-def test_pieces_are_decided_as_the_whole(cuts: list[int], seed: int) -> None:
-    """Wherever polls end: the same scores, flags and state."""
+@given(
+    cuts=st.lists(st.integers(1, 79), max_size=4, unique=True),
+    seed=st.integers(0, 5),
+    half_life_s=st.sampled_from([None, 50.0]),
+)
+def test_pieces_are_decided_as_the_whole(cuts: list[int], seed: int, half_life_s: float | None) -> None:
+    """Wherever polls end: the same scores, flags and state; each message keeps its own time."""
     chosen = GuardSettings(source="from", quota=3, window_records=30, learn_below=0.7)
     draw = random.Random(seed)
     whole = Batch(
@@ -107,13 +111,16 @@ def test_pieces_are_decided_as_the_whole(cuts: list[int], seed: int) -> None:
             "from": [draw.choice(["ann", "bob"]) for _ in range(80)],
         },
         [draw.choice(["spam", "ham", None]) for _ in range(80)],
+        times=[float(draw.randrange(i, i + 20)) for i in range(80)],
     )
-    guard, model = Guard(chosen), NaiveBayes(TEXT_ONLY)
+    assert whole.times is not None
+    guard, model = Guard(chosen), NaiveBayes(TEXT_ONLY, half_life_s=half_life_s)
     expected = guard.step(model, P0, range(80), whole)
-    again, other, got = Guard(chosen), NaiveBayes(TEXT_ONLY), []
+    again, other, got = Guard(chosen), NaiveBayes(TEXT_ONLY, half_life_s=half_life_s), []
     ends = [*sorted(cuts), 80]
     for begin, end in zip([0, *ends], ends, strict=False):
-        part = Batch({name: of[begin:end] for name, of in whole.fields.items()}, whole.labels[begin:end])
+        fields = {name: of[begin:end] for name, of in whole.fields.items()}
+        part = Batch(fields, whole.labels[begin:end], times=whole.times[begin:end])
         scores = again.step(other, P0, range(begin, end), part)
         got += [
             (p.tolist()[:n], f)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from streamnb.columns import Floats
-from streamnb.evaluation import Outcomes, bootstrap, difference, mcnemar
+from streamnb.evaluation import Outcomes, bootstrap, difference, lam_pct, mcnemar
 from streamnb.evaluation.intervals import DRAWN_MAX
 
 
@@ -71,6 +71,19 @@ def test_the_interval_of_the_area_is_as_wide_as_the_formula_says() -> None:
     assert low < 100 * (1 - area) < high
 
 
+def test_the_interval_of_lam_is_as_wide_as_the_formula_says() -> None:
+    """The delta method, of shares of errors of a tenth and a third."""
+    draw, n = np.random.default_rng(5), 8000
+    shares = np.where(np.arange(n) % 2, 0.3, 0.1)
+    judged = outcomes(np.ones(n), draw.random(n) >= shares)
+    low, high = bootstrap(judged, two_classes=True)["lam_pct"]
+    errors = [1.0 - float(judged.correct[judged.truth == label].mean()) for label in (0, 1)]
+    lam = (lam_pct((errors[0], errors[1])) or 0.0) / 100
+    of_odds = math.sqrt(sum(1 / (n / 2 * share * (1 - share)) for share in errors)) / 2
+    assert (high - low) / (2 * 1.96 * 100 * lam * (1 - lam) * of_odds) == pytest.approx(1.0, abs=0.1)
+    assert low < 100 * lam < high
+
+
 def test_the_same_seed_gives_the_same_intervals() -> None:
     """Another seed others."""
     draw = np.random.default_rng(3)
@@ -84,7 +97,7 @@ def test_nothing_judged_has_no_interval() -> None:
     assert bootstrap(outcomes(np.zeros(0), np.zeros(0)), two_classes=True) == {}
     judged = outcomes(np.ones(4), np.ones(4))
     judged.truth[:] = 0
-    assert "roca_loss_pct" not in bootstrap(judged, two_classes=True)
+    assert set(bootstrap(judged, two_classes=True)) == {"log_loss", "accuracy"}
 
 
 def test_a_difference_is_told_from_noise() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 
 from streamnb.columns import Batch, Label
 from streamnb.evaluation import Prequential
@@ -38,6 +38,21 @@ def test_the_metrics_are_the_figures_of_an_evaluation() -> None:
                 for label in ("spam", "ham")
             }
             assert found == getattr(expected, name)
+    for over, expected in (("all", figures), ("window", figures.window)):
+        assert registry.get_sample_value("streamnb_lam_pct", {"over": over}) == expected.lam_pct
+    for label, row in figures.confusion.items():
+        for predicted, n in row.items():
+            pair = {"class": label, "predicted": predicted}
+            assert registry.get_sample_value("streamnb_confusion_total", pair) == n
+    messages, said, right = (
+        [
+            registry.get_sample_value(f"streamnb_reliability_{name}_total", {"le": f"{i / 15:.3f}"}) or 0.0
+            for i in range(1, 16)
+        ]
+        for name in ("messages", "said", "right")
+    )
+    curve = [(n, p / n, k / n) for n, p, k in zip(messages, said, right, strict=True) if n]
+    assert curve == [(one.n, one.p, one.accuracy) for one in figures.reliability]
     assert registry.get_sample_value("streamnb_roca_loss_pct") == figures.window_roca_loss_pct
     assert registry.get_sample_value("streamnb_judged_total", {"outcome": "new_class"}) == 2
     assert registry.get_sample_value("streamnb_judged_total", {"outcome": "judged"}) == 98
@@ -51,6 +66,17 @@ def test_without_a_label_there_is_nothing_to_say() -> None:
     batch = Batch({"text": TEXTS}, LABELS)
     off.add(model.step(batch), batch.labels)
     assert quiet.sentence() == off.sentence() == ""
+
+
+def test_of_very_many_classes_the_page_shows_no_pairs() -> None:
+    """Or it would hold the square of them."""
+    labels: list[Label | None] = [f"class {i % 21}" for i in range(42)]
+    batch, live, registry = Batch({"text": ["a"] * 42}, labels), LiveEvaluation(), CollectorRegistry()
+    registry.register(live)
+    live.add(NaiveBayes(TEXT_ONLY).step(batch), batch.labels)
+    page = generate_latest(registry).decode()
+    assert "streamnb_recall{" in page
+    assert "streamnb_confusion_total{" not in page
 
 
 def test_a_window_below_none_is_refused() -> None:

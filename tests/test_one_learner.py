@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from streamnb import files
 from streamnb.errors import FencedError, StorageError
+from streamnb.lock import lock_directory
 from streamnb.snapshot import Snapshot
 from streamnb.snapshots import SnapshotDirectory
 
@@ -65,7 +65,7 @@ def test_the_one_before_is_killed_and_the_next_has_the_next_epoch(tmp_path: Path
         assert process.stdout.readline()
         process.kill()
         process.communicate()
-        with files.lock_directory(tmp_path) as lock:
+        with lock_directory(tmp_path) as lock:
             epochs.append(lock.epoch)
 
     assert epochs == [2, 4]
@@ -107,6 +107,6 @@ def test_a_lock_that_the_file_system_let_slip_is_noticed(tmp_path: Path) -> None
 def test_a_lock_file_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
     """It was empty."""
     (tmp_path / "lock").touch()
-    with files.lock_directory(tmp_path) as lock:
+    with lock_directory(tmp_path) as lock:
         assert lock.epoch == 1
         lock.check()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from streamnb.offsets import Account, Accounts, check_accounts
 from streamnb.record import Partition
 from streamnb.recovery import CatchUp, check_positions, skip
 from streamnb.snapshots import SnapshotDirectory
-from streamnb.transports.memory import CRASH, Crash, MemoryLog
+from streamnb.transports.memory import CRASH, Crash, MemoryLog, MemorySource
 from streamnb.view import TEXT_ONLY
 from tests.test_engine import P0, Rig, filled, plain_loop, rig, stream
 
@@ -111,6 +112,47 @@ def test_B8_a_partition_that_was_added_is_read_from_its_beginning() -> None:
     it.scores.end.append(0)
     summary = it.run()
     assert {p.number: account.next_offset for p, account in summary.accounts.items()} == {0: 10, 1: 5}
+
+
+def test_B8_a_partition_that_is_added_under_the_engine_is_read_from_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a restart, and a restart goes on there; but a topic made again is refused."""
+    it = rig(stream(10))
+    added = MemorySource.added
+
+    def grow(log: MemoryLog) -> None:
+        log.begin.append(0)
+        log.end.append(0)
+
+    def grown(source: MemorySource) -> Mapping[Partition, int]:
+        if len(it.log.elements) == 10 and it.scores.elements:
+            grow(it.log)
+            for value in stream(5, seed=4):
+                it.log.append(value, 1)
+        return added(source)
+
+    monkeypatch.setattr(MemorySource, "added", grown)
+    grow(it.scores)
+    meanwhile = {p.number: account.next_offset for p, account in it.run().accounts.items()}
+    after = {p.number: account.next_offset for p, account in it.run().accounts.items()}
+
+    assert meanwhile == {0: 10, 1: 4}  # all there was at the start, and what came with it
+    assert after == {0: 10, 1: 5}
+    assert it.model.digest()["order_free"] == plain_loop(it.log).digest()["order_free"]
+
+    def made_again(source: MemorySource) -> Mapping[Partition, int]:
+        it.log.topic_id = "memory-2"
+        if len(it.log.end) == 2:
+            grow(it.log)
+        return added(source)
+
+    monkeypatch.setattr(MemorySource, "added", made_again)
+    it.log.append(b"{}")
+    with pytest.raises(
+        PositionError, match="topic memory is memory-2; what is being read belongs to memory-1"
+    ):
+        it.run()
 
 
 def test_C2_a_crash_during_recovery_changes_nothing() -> None:

@@ -96,7 +96,28 @@ def test_nothing_left_to_report_on_is_said() -> None:
         tuned([], 50, 50)
 
 
-def test_the_default_grid_is_smoothing_and_views_and_loads() -> None:
+def test_nothing_to_choose_by_is_said() -> None:
+    """A first part in which every message is the first of its class."""
+    with pytest.raises(DataError, match="Nothing can be judged by the first part"):
+        tuned([], 50, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('message.text=["subject"]', "reads other messages"),
+        ('labels={ham = "good"}', "reads other messages"),
+        ("forgetting.half_life_s=60", "lines of a file have none"),
+        ('views=[{name="a", reader={kind="category", field="a"}}]', "looks at the field `a`"),
+    ],
+)
+def test_what_the_lines_do_not_hold_is_no_candidate(change: str, said: str) -> None:
+    """They are read once, by the given settings."""
+    with pytest.raises(SettingsError, match=said):
+        tuned([Candidate(change, (change,))], 50, 25)
+
+
+def test_the_default_grid_is_smoothing_views_and_half_lives_and_loads() -> None:
     """Each candidate's line is TOML, and settings; other views than of text stay."""
     mixed = load(
         Path(SPAM),
@@ -104,11 +125,18 @@ def test_the_default_grid_is_smoothing_and_views_and_loads() -> None:
     )
     for settings, views in ((load(Path(SPAM)), 0), (mixed, 1)):
         grid = candidates(settings, ())
-        assert len(grid) == 16
-        for one in grid:
+        *of_views, shorter, longer = grid
+        assert len(of_views) == 16
+        for one in of_views:
             (line,) = one.changes
             assert "views" in tomllib.loads(line)
             assert len(load(Path(SPAM), [line]).views) == one.name.count("+") + 1 + views
+        half_lives = [
+            load(Path(SPAM), one.changes).forgetting.half_life_messages for one in (shorter, longer)
+        ]
+        assert half_lives == [1000, 4000]
+    timed = load(Path(SPAM), ["forgetting.half_life_s=60"])
+    assert len(candidates(timed, ())) == 16
 
 
 def test_a_grid_that_is_none_is_refused() -> None:

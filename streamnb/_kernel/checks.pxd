@@ -1,4 +1,4 @@
-# What a count store's sections must be before anything believes them, as C: `streamnb.counts.checked` says
+# What a count store's sections must be before anything believes them, as C: `streamnb.count_sections.checked` says
 # the same in numpy, and what is wrong; here it takes no longer than reading the memory once.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

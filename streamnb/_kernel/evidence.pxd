@@ -21,24 +21,27 @@ cdef struct Constants:  # of the plain modules
 
 
 cdef inline double log_count(const View* view, double count) noexcept nogil:
-    """``log(count + alpha)``, kept by the count: most are few, as most tokens are rare; not where they fade."""
+    """``log(count + alpha)``, kept by its argument: most are few, as most tokens are rare; not where they fade."""
+    cdef double smoothed = count + view.pseudo
     cdef uint64_t bits
     cdef Log* kept
     if view.fades:
-        return log(count + view.pseudo)
-    memcpy(&bits, &count, sizeof(double))
+        return log(smoothed)
+    memcpy(&bits, &smoothed, sizeof(double))
     kept = view.logs + (bits * <uint64_t>0x9E3779B97F4A7C15 >> (64 - LOGS_BITS))
-    if kept.count != count:
-        kept.count, kept.log = count, log(count + view.pseudo)
+    if kept.of != smoothed:
+        kept.of, kept.log = smoothed, log(smoothed)
     return kept.log
 
 
 cdef inline double log_ratio(const View* view, double n, double rest) noexcept nogil:
-    """``log((n + alpha) / (rest + alpha))``, kept by both counts; not where they fade."""
+    """``log((n + alpha) / (rest + alpha))``, kept by both; not where they fade."""
     cdef uint64_t n_bits, rest_bits
     cdef Ratio* kept
+    n += view.pseudo
+    rest += view.pseudo
     if view.fades:
-        return log((n + view.pseudo) / (rest + view.pseudo))
+        return log(n / rest)
     memcpy(&n_bits, &n, sizeof(double))
     memcpy(&rest_bits, &rest, sizeof(double))
     n_bits *= <uint64_t>0x9E3779B97F4A7C15
@@ -46,7 +49,7 @@ cdef inline double log_ratio(const View* view, double n, double rest) noexcept n
     kept = view.ratios + ((n_bits + rest_bits) >> (64 - RATIOS_BITS))
     if kept.n != n or kept.rest != rest:
         kept.n, kept.rest = n, rest
-        kept.log = log((n + view.pseudo) / (rest + view.pseudo))
+        kept.log = log(n / rest)
     return kept.log
 
 

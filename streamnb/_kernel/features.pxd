@@ -18,8 +18,8 @@ cdef enum:
     BY_COUNTS, BY_BOOLEAN, BY_LOG
 
 cdef enum:
-    LOGS_BITS = 10  # logarithms that a view keeps: 16 KiB, near enough to the processor
-    RATIOS_BITS = 9  # and as much
+    LOGS_BITS = 10  # logarithms that a model keeps: 16 KiB, near enough to the processor
+    RATIOS_BITS = 10  # and 24 KiB
 
 cdef enum:
     STAMP = 4294967296  # a stamp leaves room for so many features
@@ -32,7 +32,7 @@ cdef struct Part:  # of a view of text
 
 
 cdef struct Log:
-    double count
+    double of
     double log
 
 
@@ -55,7 +55,7 @@ cdef struct View:
     int smoothing
     double pseudo  # alpha or mu
     Normals normals  # of numbers
-    Log* logs  # those of log(count + alpha) that were asked for last; see evidence.pxd
+    Log* logs  # those of log(count + alpha) that were asked for last, by any view; see evidence.pxd
     Ratio* ratios  # and of log((n + alpha) / (rest + alpha))
     bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
     double without  # so many without
@@ -116,21 +116,15 @@ cdef inline int give(Given* given, const void* token, uint64_t size, double coun
 
 
 cdef inline int read_view(
-    Features* features,
-    Scratch* scratch,
-    const View* view,
-    const Part* part,
-    const Tokens* tokens,
-    uint64_t first,
-    uint64_t* n,
+    Features* features, Scratch* scratch, const View* view, const Part* part, const Tokens* tokens, uint64_t* n
 ) noexcept nogil:
-    """The features of one text of a view, each counted; the view's begin at number `first`, up to `n`."""
+    """Where the features of one text of a view stand, from number `n` on: each as often as it occurs."""
     cdef uint64_t i, start, size, edge
     cdef const Token* token
     if view.reader == WORDS:
         for i in range(tokens.n):
             token = tokens.items + i
-            if count_in(features, scratch, view, part, token.start, token.size, first, n) != 0:
+            if add_feature(features, scratch, part, token.start, token.size, n) != 0:
                 return -1
     elif view.reader == PAIRS:
         for i in range(1, tokens.n):
@@ -142,11 +136,11 @@ cdef inline int read_view(
             copy_bytes(scratch.bytes + start, scratch.bytes + tokens.items[i - 1].start, size)
             scratch.bytes[start + size] = c" "
             copy_bytes(scratch.bytes + start + size + 1, scratch.bytes + token.start, token.size)
-            if count_in(features, scratch, view, part, start, size + 1 + token.size, first, n) != 0:
+            if add_feature(features, scratch, part, start, size + 1 + token.size, n) != 0:
                 return -1
     elif view.reader == CHARACTERS:
         for i in range(tokens.n):
-            if read_runs(features, scratch, view, part, tokens.items + i, first, n) != 0:
+            if read_runs(features, scratch, view, part, tokens.items + i, n) != 0:
                 return -1
     else:
         edge = view.n if view.n < tokens.n else tokens.n
@@ -157,19 +151,13 @@ cdef inline int read_view(
                 return -1
             scratch.bytes[start] = c"h" if i < edge else c"t"
             copy_bytes(scratch.bytes + start + 1, scratch.bytes + token.start, token.size)
-            if count_in(features, scratch, view, part, start, token.size + 1, first, n) != 0:
+            if add_feature(features, scratch, part, start, token.size + 1, n) != 0:
                 return -1
     return 0
 
 
 cdef inline int read_runs(
-    Features* features,
-    Scratch* scratch,
-    const View* view,
-    const Part* part,
-    const Token* token,
-    uint64_t first,
-    uint64_t* n,
+    Features* features, Scratch* scratch, const View* view, const Part* part, const Token* token, uint64_t* n
 ) noexcept nogil:
     """Runs of `view.n` code points of the token padded by a space on both sides; the whole if it is shorter."""
     cdef uint64_t size = token.size + 2
@@ -186,7 +174,7 @@ cdef inline int read_runs(
         end = after_character(padded, end, size)
         characters += 1
     while True:
-        if count_in(features, scratch, view, part, start + begin, end - begin, first, n) != 0:
+        if add_feature(features, scratch, part, start + begin, end - begin, n) != 0:
             return -1
         if end >= size:
             return 0
@@ -243,17 +231,10 @@ cdef inline void weigh(Features* features, const View* view, uint64_t first, uin
             feature.f = rint(256.0 * log(1.0 + feature.f)) / 256.0
 
 
-cdef inline int count_in(
-    Features* features,
-    Scratch* scratch,
-    const View* view,
-    const Part* part,
-    uint64_t start,
-    uint64_t size,
-    uint64_t first,
-    uint64_t* n,
+cdef inline int add_feature(
+    Features* features, Scratch* scratch, const Part* part, uint64_t start, uint64_t size, uint64_t* n
 ) noexcept nogil:
-    """Count a feature under its text's prefix."""
+    """One feature more, under its text's prefix."""
     cdef uint64_t whole
     if part.prefix_size:
         whole = room(scratch, part.prefix_size + size)
@@ -263,53 +244,68 @@ cdef inline int count_in(
         copy_bytes(scratch.bytes + whole + part.prefix_size, scratch.bytes + start, size)
         start = whole
         size += part.prefix_size
-    return count(features, scratch, view.store, start, size, first, n)
-
-
-cdef inline int count(
-    Features* features, Scratch* scratch, uint64_t store, uint64_t start, uint64_t size, uint64_t first, uint64_t* n
-) noexcept nogil:
-    """Count a feature of a view whose features begin at `first`: one more, or a new one at the end."""
-    cdef uint64_t h = hash_bytes(scratch.bytes + start, size, features.seed + store)
-    cdef uint64_t at = h & features.seen_mask
-    cdef Feature* feature
-    snb_prefetch(features.slots + (h & features.slots_mask))
-    while features.seen[at] >= features.stamp:  # later stamps are larger, and this is the latest
-        feature = features.items + (features.seen[at] - features.stamp)
-        if (
-            feature.hash == h
-            and feature.size == size
-            and same(scratch.bytes + feature.start, scratch.bytes + start, size)
-        ):
-            feature.f += 1.0
-            return 0
-        at = (at + 1) & features.seen_mask
-    if grow(<void**>&features.items, &features.capacity, n[0] + 1, sizeof(Feature)) != 0:
-        return -1
-    feature = features.items + n[0]
-    feature.start = start
-    feature.size = size
-    feature.hash = h
-    feature.f = 1.0
-    features.seen[at] = features.stamp + n[0]
+    if n[0] == features.capacity:
+        if grow(<void**>&features.items, &features.capacity, n[0] + 1, sizeof(Feature)) != 0:
+            return -1
+    features.items[n[0]].start = start
+    features.items[n[0]].size = size
     n[0] += 1
-    if (n[0] - first) * 2 > features.seen_mask:
-        return widen_seen(features, first, n[0])
     return 0
 
 
-cdef inline int widen_seen(Features* features, uint64_t first, uint64_t n) noexcept nogil:
-    cdef uint64_t size = (features.seen_mask + 1) * 4
-    cdef uint64_t* seen = <uint64_t*>calloc(size, sizeof(uint64_t))
-    cdef uint64_t i, at
+cdef inline int count_features(
+    Features* features, const Scratch* scratch, uint64_t store, uint64_t first, uint64_t* n
+) noexcept nogil:
+    """Make those of a view, which begin at number `first`, different from each other, and count them.
+
+    Reading them all, hashing them all and only then telling them apart lets the processor do each step for
+    many at once: a hash of bytes just written, or a look at where it has been seen, would wait for the one before.
+    """
+    cdef uint64_t i, at, last = n[0], kept = first
+    cdef Feature* feature
+    cdef Feature* other
+    if make_seen(features, last - first) != 0:
+        return -1
+    for i in range(first, last):
+        feature = features.items + i
+        feature.hash = hash_bytes(scratch.bytes + feature.start, feature.size, features.seed + store)
+        snb_prefetch(features.slots + (feature.hash & features.slots_mask))
+    for i in range(first, last):
+        feature = features.items + i
+        at = feature.hash & features.seen_mask
+        other = NULL
+        while features.seen[at] >= features.stamp:  # later stamps are larger, and this is the latest
+            other = features.items + (features.seen[at] - features.stamp)
+            if (
+                other.hash == feature.hash
+                and other.size == feature.size
+                and same(scratch.bytes + other.start, scratch.bytes + feature.start, feature.size)
+            ):
+                other.f += 1.0
+                break
+            other = NULL
+            at = (at + 1) & features.seen_mask
+        if other == NULL:
+            features.seen[at] = features.stamp + kept
+            other = features.items + kept
+            other.start, other.size, other.hash, other.f = feature.start, feature.size, feature.hash, 1.0
+            kept += 1
+    n[0] = kept
+    return 0
+
+
+cdef inline int make_seen(Features* features, uint64_t n) noexcept nogil:
+    """Room to tell so many features apart; -1 if there is no memory."""
+    cdef uint64_t size = features.seen_mask + 1
+    cdef uint64_t* seen
+    if n * 2 <= size:
+        return 0
+    while size < n * 2:
+        size *= 4
+    seen = <uint64_t*>calloc(size, sizeof(uint64_t))
     if seen == NULL:
         return -1
     free(features.seen)
     features.seen = seen
     features.seen_mask = size - 1
-    for i in range(first, n):
-        at = features.items[i].hash & features.seen_mask
-        while features.seen[at] >= features.stamp:
-            at = (at + 1) & features.seen_mask
-        features.seen[at] = features.stamp + i
     return 0

@@ -37,8 +37,8 @@ from streamnb._kernel.drops cimport Drops, drop, load_drops
 from streamnb._kernel.evidence cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants
 from streamnb._kernel.features cimport (
     BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, LOGS_BITS,
-    NUMBER, PAIRS, RATIOS_BITS, STAMP, WORDS, Feature, Features, Given, Log, Part, Ratio, View, give, read_view,
-    take_given, weigh
+    NUMBER, PAIRS, RATIOS_BITS, STAMP, WORDS, Feature, Features, Given, Log, Part, Ratio, View, count_features, give,
+    read_view, take_given, weigh
 )
 from streamnb._kernel.fields cimport Total, add_category, add_flag, says_true
 from streamnb._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, Moments, Normals, add_log_density, add_number
@@ -131,6 +131,8 @@ cdef class Driver:
     """
 
     cdef View* views
+    cdef Log* logs
+    cdef Ratio* ratios
     cdef uint64_t n_views, n_groups, n_given, n_numbers
     cdef int64_t first_tokens  # the view whose known and unknown tokens are told, or -1
     cdef bint calibrated, raw, uniform
@@ -178,6 +180,7 @@ cdef class Driver:
         if not (self.views and self.features.ends and self.features.seen):
             raise MemoryError("no memory for a driver")
         self.groups, self.given_fields, self.number_fields, self.coins, self.blocks = [], [], [], [], []
+        self._keep_logs()
         counted = list(model.counts)
         self.first_tokens = -1
         for i, view in enumerate(model.views):
@@ -243,29 +246,28 @@ cdef class Driver:
             into.n = reader.n
         if into.reader == CHARACTERS:
             into.characters_max = reader.characters_max
+        into.logs, into.ratios = self.logs, self.ratios
         into.smoothing = SMOOTH_NONE
         if isinstance(event, Bernoulli):
             self.coins.append((into - self.views, view.name))
             into.is_coins, into.pseudo, into.without = True, event.smoothing.a, event.smoothing.b
-            self._keep_logs(into)
         elif isinstance(event.smoothing, Laplace):
             into.smoothing = SMOOTH_LAPLACE
             into.pseudo = event.smoothing.alpha
-            self._keep_logs(into)
         elif isinstance(event.smoothing, Dirichlet):
             into.smoothing = SMOOTH_DIRICHLET
             into.pseudo = event.smoothing.mu
 
-    cdef _keep_logs(self, View* into):
+    cdef _keep_logs(self):
         cdef uint64_t i
-        into.logs = <Log*>malloc((1 << LOGS_BITS) * sizeof(Log))
-        into.ratios = <Ratio*>malloc((1 << RATIOS_BITS) * sizeof(Ratio))
-        if not (into.logs and into.ratios):
+        self.logs = <Log*>malloc((1 << LOGS_BITS) * sizeof(Log))
+        self.ratios = <Ratio*>malloc((1 << RATIOS_BITS) * sizeof(Ratio))
+        if not (self.logs and self.ratios):
             raise MemoryError("no memory for a driver")
         for i in range(1 << LOGS_BITS):
-            into.logs[i].count = -1.0  # no count is
+            self.logs[i].of = -1.0  # no count is
         for i in range(1 << RATIOS_BITS):
-            into.ratios[i].n = -1.0
+            self.ratios[i].n = -1.0
 
     cdef _describe_parts(self, View* into, list parts):
         cdef Part* part
@@ -290,8 +292,6 @@ cdef class Driver:
         cdef uint64_t i, j
         if self.views != NULL:
             for i in range(self.n_views):
-                free(self.views[i].logs)
-                free(self.views[i].ratios)
                 for j in range(self.views[i].n_parts):
                     free(self.views[i].parts[j].prefix)
                 free(self.views[i].parts)
@@ -299,6 +299,8 @@ cdef class Driver:
             for i in range(2 * self.n_groups):
                 free(self.tokens[i].items)
         free(self.views)
+        free(self.logs)
+        free(self.ratios)
         free(self.tokens)
         free(self.moments)
         free(self.features.ends)
@@ -758,14 +760,16 @@ cdef class Driver:
             else:
                 for p in range(view.n_parts):
                     text = inbox.texts + i * self.n_groups + view.parts[p].group
-                    if self._read_part(view, view.parts + p, text, first, &n) != 0:
+                    if self._read_part(view, view.parts + p, text, &n) != 0:
                         return -1
+                if count_features(&self.features, &self.scratch, view.store, first, &n) != 0:
+                    return -1
             weigh(&self.features, view, first, n)
         self.features.ends[self.n_views] = n
         return 0
 
     cdef inline int _read_part(
-        self, const View* view, const Part* part, const Text* text, uint64_t first, uint64_t* n
+        self, const View* view, const Part* part, const Text* text, uint64_t* n
     ) noexcept nogil:
         """What a view reads in one text."""
         cdef Tokens* tokens = self.tokens + part.group
@@ -773,7 +777,7 @@ cdef class Driver:
             tokens += self.n_groups
             if self._read_tokens(text, view.characters_max, tokens) != 0:
                 return -1
-        return read_view(&self.features, &self.scratch, view, part, tokens, first, n)
+        return read_view(&self.features, &self.scratch, view, part, tokens, n)
 
     cdef inline int _read_tokens(self, const Text* text, uint64_t size_max, Tokens* tokens) noexcept nogil:
         """The twin of `Tokenizer.split`, for a text's first code points."""

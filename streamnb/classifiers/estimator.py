@@ -84,7 +84,8 @@ class Estimator(base.MiniBatchClassifier, ABC):
         self._model.learn_one(self._fields(x), y, weight)
 
     def unlearn_one(self, x: Row, y: Label, weight: float = 1.0) -> None:
-        """Take back a message that was learned.
+        """Take back a message that was learned. None of these models forgets, so it matters not when it was;
+        with a half-life see `streamnb.NaiveBayes.unlearn_one`.
 
         Raises
         ------

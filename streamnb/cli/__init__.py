@@ -13,9 +13,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from streamnb import __version__, files
+from streamnb import __version__
 from streamnb.cli import judging, models, snapshots, stream
 from streamnb.errors import StreamnbError
+from streamnb.lines import silence_stdout
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -55,12 +56,12 @@ def main() -> NoReturn:
         app()
     except StreamnbError as error:
         if isinstance(error.__cause__, BrokenPipeError):  # whoever read our output has had enough
-            files.silence_stdout()
+            silence_stdout()
             sys.exit(0)
         print(f"streamnb: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        files.silence_stdout()
+        silence_stdout()
         sys.exit(0)
     sys.exit(0)
 

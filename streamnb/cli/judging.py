@@ -20,9 +20,10 @@ from streamnb.cli.shared import (
     watched,
 )
 from streamnb.cli.tables import print_comparison, print_evaluation, print_tuning
-from streamnb.errors import SettingsError
+from streamnb.errors import DataError, SettingsError
 from streamnb.evaluation import Contender, Feedback, Mode, Prequential, beside_the_first
 from streamnb.evaluation import compare as compared
+from streamnb.evaluation.feedback import SHARE, TAUGHT
 
 if TYPE_CHECKING:
     from streamnb.columns import Batch, Label
@@ -46,8 +47,12 @@ def evaluate(
     feedback: Annotated[
         Mode, typer.Option(help="Which labels are learned: all, those of the first, those of some messages.")
     ] = "immediate",
-    taught: Annotated[int, typer.Option(help="For delayed: messages with a label.", min=0)] = 10_000,
-    share: Annotated[float, typer.Option(help="For partial: of the labels.", min=0.0, max=1.0)] = 0.5,
+    taught: Annotated[
+        int | None, typer.Option(help=f"For delayed: messages with a label.  [default: {TAUGHT}]", min=0)
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(help=f"For partial: of the labels.  [default: {SHARE}]", min=0.0, max=1.0)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of partial feedback and of the intervals.")] = 0,
     compare: Annotated[
         str,
@@ -73,11 +78,14 @@ def evaluate(
     settings = load(config, changes or ())
     assembly.check_lines(settings)
     model, history = assembly.model(settings), History(data, assembly.decoder(settings), limit)
-    labels = partial(Feedback, feedback, delay=delay, taught=taught, share=share, seed=seed)
-    judgement = Prequential(window, warm_up)
+    judgements = partial(_judgement, settings, window, warm_up)
+    labels = _feedback(feedback, delay, taught, share, seed)
+    judgement = judgements()
     if compare:
+        if plot:
+            raise SettingsError("`--plot` draws one model, and `--compare` runs several.", "Leave one out.")
         first = Contender(config.name, model, judgement)
-        others = _contenders(compare.split(","), settings, partial(Prequential, window, warm_up), data, limit)
+        others = _contenders(compare.split(","), settings, judgements, data, limit)
         _compare([first, *others], history, labels, seed, json=json)
         return
     course = Course()
@@ -88,6 +96,7 @@ def evaluate(
         if plot:
             course.note(judgement, model.classes, _vocabulary(model))
     warn_of_refused(history)
+    _check_labelled(judgement, history)
     figures = judgement.figures(model.classes, intervals=True, seed=seed)
     if plot:
         title = f"{Path(data).name}, {config.name}"
@@ -126,7 +135,8 @@ def tune(
     if data == "-":
         raise SettingsError("Standard input cannot be read twice.", "Give a file: its messages are counted.")
     decoder = assembly.decoder(settings)
-    n = sum(len(batch) for batch in _batches(History(data, decoder, limit)))
+    history = History(data, decoder, limit)
+    n = sum(len(batch) for batch in watched(_batches(history), "counting", history))
     history = History(data, decoder, limit)
     steps = tuned(config, changes or (), tried, _batches(history), int(part * n))
     *_, found = watched(steps, "tuning", history)
@@ -137,6 +147,31 @@ def tune(
         print(orjson.dumps(asdict(found) | {"apart": apart}, default=list).decode())
         return
     print_tuning(found, config.name, settings.model.max_tokens)
+
+
+def _feedback(
+    mode: Mode, delay: int, taught: int | None, share: float | None, seed: int
+) -> Callable[[], Feedback]:
+    """A new one for each model."""
+    for name, value, of in (("taught", taught, "delayed"), ("share", share, "partial")):
+        if value is not None and mode != of:
+            raise SettingsError(f"`--{name}` is for `--feedback {of}`, and that is not asked for.", "Add it.")
+    taught, share = TAUGHT if taught is None else taught, SHARE if share is None else share
+    return partial(Feedback, mode, delay=delay, taught=taught, share=share, seed=seed)
+
+
+def _check_labelled(judgement: Prequential, history: History) -> None:
+    if not judgement.n:
+        raise DataError(
+            f"None of the {history.read} lines of {history.path} has a label, so there is nothing to judge.",
+            "`message.label` of the configuration names the field that holds it.",
+        )
+
+
+def _judgement(settings: Settings, window: int, warm_up: int) -> Prequential:
+    from streamnb import assembly
+
+    return Prequential(window, warm_up, assembly.drift(settings))
 
 
 def _batches(history: History, size: int = 1000) -> Iterator[Batch]:
@@ -151,20 +186,14 @@ def _contenders(
     names: list[str], settings: Settings, judgement: Callable[[], Prequential], data: str, limit: int | None
 ) -> Iterator[Contender]:
     """The models that are named: configurations for the same messages, and peers."""
-    from streamnb import assembly
     from streamnb.config import load
     from streamnb.peers import peer
+    from streamnb.tuning import beside
 
     classes: list[Label] | None = None
     for name in filter(None, (name.strip() for name in names)):
         if name.endswith(".toml"):
-            other = load(Path(name))
-            if (other.message, other.labels) != (settings.message, settings.labels):
-                raise SettingsError(
-                    f"{name} reads other messages than the configuration it is compared with.",
-                    "Give both the same `[message]` and `[labels]`.",
-                )
-            yield Contender(Path(name).name, assembly.model(other), judgement())
+            yield Contender(Path(name).name, beside(load(Path(name)), settings, name), judgement())
             continue
         if classes is None:
             classes = _classes(settings, data, limit)
@@ -184,7 +213,8 @@ def _classes(settings: Settings, data: str, limit: int | None) -> list[Label]:
             'Name them: --set \'model.classes=["ham", "spam"]\'.',
         )
     seen: dict[Label, None] = {}
-    for batch in _batches(History(data, assembly.decoder(settings), limit)):
+    history = History(data, assembly.decoder(settings), limit)
+    for batch in watched(_batches(history), "looking for classes", history):
         seen |= dict.fromkeys(label for label in batch.labels if label is not None)
     return list(seen)
 
@@ -195,6 +225,7 @@ def _compare(
     for _ in watched(compared(contenders, _batches(history), labels), "comparing", history):
         pass
     warn_of_refused(history)
+    _check_labelled(contenders[0].judgement, history)
     rows = [(one.name, *row) for one, row in zip(contenders, beside_the_first(contenders, seed), strict=True)]
     if json:
         found = [

@@ -73,7 +73,7 @@ def score(
 
 def explain(
     snapshot: SnapshotArgument,
-    text: Annotated[str, typer.Argument(help="A message's text.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A message's text.")],
     top: Annotated[int, typer.Option(help="Tokens to name.", min=1)] = 10,
 ) -> None:
     """Say why a snapshot's model scores a text as it does; the parts add up to the difference."""

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ConfigArgument = Annotated[Path, typer.Argument(help="A TOML file; configs/ has examples.")]
+ConfigArgument = Annotated[Path, typer.Argument(metavar="CONFIG", help="A TOML file; configs/ has examples.")]
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="A TOML file; configs/ has examples.")]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Change a setting; repeatable.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 SnapshotArgument = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="A snapshot file.")]
-LinesArgument = Annotated[str, typer.Argument(help="JSON lines; .gz is unpacked, - is standard input.")]
+LinesArgument = Annotated[
+    str, typer.Argument(metavar="FILE", help="JSON lines; .gz is unpacked, - is standard input.")
+]
 
 
 def watched(steps: Iterable[T], what: str, history: History) -> Iterator[T]:

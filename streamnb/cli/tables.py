@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 140
 CLASSES_MAX = 20
 """Of more classes the most frequent are shown."""
+CHANGES_MAX = 20
+"""Of more changes the first are shown."""
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
@@ -51,7 +53,7 @@ def print_evaluation(figures: Evaluation, vocabulary: int, refused: int) -> None
         ("accuracy", figures.accuracy, window.accuracy, between.get("accuracy")),
         ("log loss, nats", figures.log_loss, window.log_loss, between.get("log_loss")),
         ("1-ROCA %", figures.roca_loss_pct, figures.window_roca_loss_pct, between.get("roca_loss_pct")),
-        ("lam %", figures.lam_pct, window.lam_pct, None),
+        ("lam %", figures.lam_pct, window.lam_pct, between.get("lam_pct")),
         ("Brier score", figures.brier, window.brier, None),
         (f"calibration error, after {figures.warm_up}", figures.ece, window.ece, None),
     ]
@@ -86,10 +88,29 @@ def print_evaluation(figures: Evaluation, vocabulary: int, refused: int) -> None
         ["said, mean p", "true, accuracy", "messages"],
         [[number(part.p, 3), number(part.accuracy, 3), f"{part.n:,}"] for part in figures.reliability],
     )
+    _print_changes(figures)
     print(
         f"{figures.n:,} labelled messages, {figures.new_class} of a class not learned before; "
         f"{refused} lines refused; vocabulary {vocabulary:,}; {number(figures.messages_per_s, 0)} messages/s"
     )
+
+
+def _print_changes(figures: Evaluation) -> None:
+    """Where the share of mistakes changed, where something watched it."""
+    if figures.changes is None:
+        return
+    if not figures.changes:
+        print("No drift was seen.")
+        return
+    print_table(
+        ["drift seen by", "at message", "wrong before", "wrong of the newest"],
+        [
+            [one.detector, f"{one.message:,}", number(one.before, 3), number(one.recent, 3)]
+            for one in figures.changes[:CHANGES_MAX]
+        ],
+    )
+    if len(figures.changes) > CHANGES_MAX:
+        print(f"Drift was seen {len(figures.changes):,} times; those are the first {CHANGES_MAX}.")
 
 
 def print_comparison(rows: Sequence[tuple[str, Evaluation, Difference | None]]) -> None:

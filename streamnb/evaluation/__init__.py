@@ -1,6 +1,7 @@
 """What scores are worth against the labels that come with them; of models it sees scores alone."""
 
 from streamnb.evaluation.comparison import Contender, beside_the_first, compare
+from streamnb.evaluation.drift import DETECTORS, Change, DriftSettings, DriftWatch
 from streamnb.evaluation.feedback import Feedback, Mode
 from streamnb.evaluation.intervals import Difference, Interval, bootstrap, difference, mcnemar
 from streamnb.evaluation.outcomes import LOG_LOSS_FLOOR, Outcomes, outcomes_of, predictions
@@ -10,12 +11,16 @@ from streamnb.evaluation.tally import BINS, Bin, Figures, Tally, Window
 
 __all__ = [
     "BINS",
+    "DETECTORS",
     "LOG_LOSS_FLOOR",
     "WARM_UP",
     "WINDOW",
     "Bin",
+    "Change",
     "Contender",
     "Difference",
+    "DriftSettings",
+    "DriftWatch",
     "Evaluation",
     "Feedback",
     "Figures",

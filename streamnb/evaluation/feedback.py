@@ -11,6 +11,8 @@ from streamnb.columns import Batch, Label
 
 Mode = Literal["immediate", "delayed", "partial"]
 
+TAUGHT, SHARE = 10_000, 0.5
+
 
 class Feedback:
     """Turns messages with labels into what a model is asked and taught, message by message.
@@ -47,8 +49,8 @@ class Feedback:
         mode: Mode = "immediate",
         *,
         delay: int = 0,
-        taught: int = 10_000,
-        share: float = 0.5,
+        taught: int = TAUGHT,
+        share: float = SHARE,
         seed: int = 0,
     ) -> None:
         self.mode = mode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 
 from streamnb.columns import Floats
 from streamnb.evaluation.outcomes import Outcomes
+from streamnb.evaluation.ranking import lam_pct
+
+Rows = NDArray[np.int64] | slice
 
 RESAMPLES = 1_000
 DRAWN_MAX = 20_000
@@ -33,7 +37,7 @@ class Difference(NamedTuple):
     interval : Interval
         By paired bootstrap.
     mcnemar_p : float
-        That the two are right equally often, by McNemar's exact test.
+        Of McNemar's exact test: how likely so uneven a split is, were the two right equally often.
     """
 
     log_loss: float
@@ -47,7 +51,7 @@ class Difference(NamedTuple):
 
 
 def bootstrap(outcomes: Outcomes, *, two_classes: bool, seed: int = 0) -> dict[str, Interval]:
-    """95 % percentile intervals of log loss, accuracy and, with two classes, 1-ROCA %.
+    """95 % percentile intervals of log loss, accuracy and, with two classes, 1-ROCA % and lam %.
 
     Messages are drawn with replacement as if each stood for itself; a stream's messages lean on each other,
     so that the true interval is somewhat wider.
@@ -63,7 +67,7 @@ def bootstrap(outcomes: Outcomes, *, two_classes: bool, seed: int = 0) -> dict[s
     Returns
     -------
     dict of str to Interval
-        None for no outcomes.
+        Empty where there are no outcomes.
 
     Examples
     --------
@@ -79,26 +83,28 @@ def bootstrap(outcomes: Outcomes, *, two_classes: bool, seed: int = 0) -> dict[s
     n = len(outcomes)
     if not n:
         return {}
-    figures = {"log_loss": outcomes.loss, "accuracy": outcomes.correct.astype(np.float64)}
-    truth = outcomes.truth == 1
-    levels, ranks = 1, np.zeros(n, np.int64)
+    loss, correct, drawn = outcomes.loss, outcomes.correct.astype(np.float64), min(n, DRAWN_MAX)
+    figures: dict[str, Callable[[Rows], float]] = {
+        "log_loss": lambda rows: float(loss[rows].mean()),
+        "accuracy": lambda rows: float(correct[rows].mean()),
+    }
     if two_classes:
-        levels, ranks = _ranks(outcomes.margin)
-    drawn = min(n, DRAWN_MAX)
-    found: dict[str, list[float]] = {name: [] for name in (*figures, "roca_loss_pct")}
+        truth, (levels, ranks) = outcomes.truth == 1, _ranks(outcomes.margin)
+        kinds = 2 * truth + outcomes.correct
+        figures["roca_loss_pct"] = lambda rows: _area_above(ranks[rows], truth[rows], levels)
+        figures["lam_pct"] = lambda rows: _lam(np.bincount(kinds[rows], minlength=4).tolist())
+    found: dict[str, list[float]] = {name: [] for name in figures}
     draw = np.random.default_rng(seed)
     for _ in range(RESAMPLES):
         rows = draw.integers(n, size=drawn)
-        for name, column in figures.items():
-            found[name].append(float(column[rows].mean()))
-        if two_classes:
-            found["roca_loss_pct"].append(_area_above(ranks[rows], truth[rows], levels))
-    whole = {name: float(column.mean()) for name, column in figures.items()}
-    whole["roca_loss_pct"] = _area_above(ranks, truth, levels) if two_classes else math.nan
-    intervals = {name: _percentiles(found[name], whole[name], drawn / n) for name in figures}
-    if not math.isnan(whole["roca_loss_pct"]):
-        intervals["roca_loss_pct"] = _percentiles(found["roca_loss_pct"], whole["roca_loss_pct"], drawn / n)
-    return intervals
+        for name, figure in figures.items():
+            found[name].append(figure(rows))
+    whole = {name: figure(slice(None)) for name, figure in figures.items()}
+    return {
+        name: _percentiles(found[name], value, drawn / n)
+        for name, value in whole.items()
+        if not math.isnan(value)
+    }
 
 
 def difference(first: Outcomes, second: Outcomes, seed: int = 0) -> Difference:
@@ -180,6 +186,13 @@ def _area_above(ranks: NDArray[np.int64], is_second: NDArray[np.bool_], levels: 
         return math.nan
     below = np.cumsum(first) - first / 2.0
     return 100.0 * (1.0 - float(below @ second) / pairs)
+
+
+def _lam(counts: Sequence[int]) -> float:
+    """Lam % of how many of each class in turn were wrong and right; NaN where there is none."""
+    shares = [counts[i] / n if (n := counts[i] + counts[i + 1]) else math.nan for i in (0, 2)]
+    lam = lam_pct((shares[0], shares[1]))
+    return math.nan if lam is None else lam
 
 
 def _percentiles(found: list[float], whole: float, share: float) -> Interval:

@@ -15,8 +15,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from streamnb.columns import Label, Scores
+from streamnb.evaluation.drift import Change, DriftWatch
 from streamnb.evaluation.outcomes import outcomes_of
-from streamnb.evaluation.tally import Figures, Tally, Window
+from streamnb.evaluation.tally import BINS, Figures, Tally, Window
+
+CLASSES_MAX = 20
+"""Of the confusion matrix on the metrics page: it has a line for each pair."""
 
 
 class EvaluationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,6 +46,8 @@ class LiveEvaluation(Collector):
     Parameters
     ----------
     settings : EvaluationSettings
+    drift : DriftWatch, optional
+        Told of every mistake, whatever the window.
 
     Examples
     --------
@@ -49,32 +55,39 @@ class LiveEvaluation(Collector):
     >>> from streamnb.columns import Batch
     >>> live, batch = LiveEvaluation(), Batch({"text": ["win", "lunch", "win"]}, ["spam", "ham", "spam"])
     >>> live.add(NaiveBayes().step(batch), batch.labels)
+    []
     >>> live.sentence()
     '1 labelled message judged: accuracy 1.0000, log loss 0.4055; the last 1: 1.0000, 0.4055'
     """
 
-    def __init__(self, settings: EvaluationSettings | None = None) -> None:
+    def __init__(self, settings: EvaluationSettings | None = None, drift: DriftWatch | None = None) -> None:
         self._size = (settings or EvaluationSettings()).window_messages
+        self.drift = drift
+        self._changes = 0
         self._tally = Tally()
         self._window = Window(self._size)
         self._new_class = 0
         self._classes: Sequence[Label] = ()
         self._lock = threading.Lock()
 
-    def add(self, scores: Scores, labels: Sequence[Label | None]) -> None:
-        """Judge a batch; without a label there is nothing to judge."""
-        if not self._size or all(label is None for label in labels):
-            return
+    def add(self, scores: Scores, labels: Sequence[Label | None]) -> list[tuple[int, Change]]:
+        """Judge a batch; returns each change that was seen, with the row by which it was."""
+        if self.drift is None and (not self._size or all(label is None for label in labels)):
+            return []
         outcomes = outcomes_of(scores, labels)
+        seen = [] if self.drift is None else self.drift.add(scores, labels, outcomes)
         with self._lock:
-            self._tally.add(outcomes)
-            self._window.add(outcomes)
-            self._new_class += outcomes.new_class
-            self._classes = scores.classes
+            self._changes += len(seen)
+            if self._size:
+                self._tally.add(outcomes)
+                self._window.add(outcomes)
+                self._new_class += outcomes.new_class
+                self._classes = scores.classes
+        return seen
 
     def sentence(self) -> str:
         """The figures in a line for the log; nothing while no message was judged."""
-        (whole, window, _), _ = self._figures()
+        (whole, window, _), *_ = self._figures()
         if not whole.n:
             return ""
         return (
@@ -85,7 +98,7 @@ class LiveEvaluation(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The figures as they stand, for a registry of `prometheus_client`."""
-        (whole, window, ranking), new_class = self._figures()
+        (whole, window, ranking), new_class, changes, bins = self._figures()
         both = {"all": whole, "window": window}
         judged = CounterMetricFamily(
             "streamnb_judged",
@@ -95,6 +108,12 @@ class LiveEvaluation(Collector):
         judged.add_metric(["judged"], whole.n)
         judged.add_metric(["new_class"], new_class)
         yield judged
+        if self.drift is not None:
+            drift = CounterMetricFamily(
+                "streamnb_drift", "Times the share of mistakes was seen to change", labels=["detector"]
+            )
+            drift.add_metric([self.drift.name], changes)
+            yield drift
         for name, what in (
             ("accuracy", "Share of labels that were predicted"),
             ("log_loss", "Mean of -log p of the label, in nats"),
@@ -104,6 +123,15 @@ class LiveEvaluation(Collector):
             gauge = GaugeMetricFamily(f"streamnb_{name}", what, labels=["over"])
             for over, figures in both.items():
                 gauge.add_metric([over], getattr(figures, name))
+            yield gauge
+        if whole.lam_pct is not None or window.lam_pct is not None:
+            gauge = GaugeMetricFamily(
+                "streamnb_lam_pct",
+                "Shares of errors of the two classes, averaged as log odds, in per cent",
+                labels=["over"],
+            )
+            for over, figures in both.items():
+                gauge.add_metric([over], math.nan if figures.lam_pct is None else figures.lam_pct)
             yield gauge
         if ranking is not None:
             yield GaugeMetricFamily(
@@ -119,8 +147,39 @@ class LiveEvaluation(Collector):
                     if not math.isnan(value):
                         gauge.add_metric([label, over], value)
             yield gauge
+        yield _confusion(whole)
+        yield from _reliability(bins)
 
-    def _figures(self) -> tuple[tuple[Figures, Figures, float | None], int]:
+    def _figures(
+        self,
+    ) -> tuple[tuple[Figures, Figures, float | None], int, int, list[tuple[int, float, int]]]:
         with self._lock:
             window, ranking = self._window.figures(self._classes)
-            return (self._tally.figures(self._classes), window, ranking), self._new_class
+            whole = self._tally.figures(self._classes)
+            return (whole, window, ranking), self._new_class, self._changes, self._tally.bins()
+
+
+def _confusion(figures: Figures) -> Metric:
+    """How often each class was taken for each; of very many classes the page would hold nothing else."""
+    taken = CounterMetricFamily(
+        "streamnb_confusion", "Judged messages, by class and prediction", labels=["class", "predicted"]
+    )
+    if len(figures.confusion) <= CLASSES_MAX:
+        for label, row in figures.confusion.items():
+            for predicted, n in row.items():
+                taken.add_metric([label, predicted], n)
+    return taken
+
+
+def _reliability(bins: Sequence[tuple[int, float, int]]) -> Iterator[Metric]:
+    """The reliability curve's sums, bin by bin, so that it can be drawn over any time."""
+    whats = {
+        "messages": "Judged messages, by the posterior of the predicted class",
+        "said": "Their posteriors of the predicted class, added up",
+        "right": "Those of them whose label was predicted",
+    }
+    for column, (name, what) in enumerate(whats.items()):
+        family = CounterMetricFamily(f"streamnb_reliability_{name}", what, labels=["le"])
+        for number, sums in enumerate(bins, 1):
+            family.add_metric([f"{number / BINS:.3f}"], sums[column])
+        yield family

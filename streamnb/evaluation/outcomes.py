@@ -82,12 +82,9 @@ def outcomes_of(scores: Scores, labels: Sequence[Label | None]) -> Outcomes:
     >>> outcomes.labelled, outcomes.new_class, outcomes.correct.tolist()
     (3, 2, [True])
     """
-    columns = _Columns({label: c for c, label in enumerate(scores.classes)})
-    truth = np.fromiter(map(columns.__getitem__, labels), np.int64, len(labels))
+    truth = _truth(scores, labels)
     labelled = int(np.count_nonzero(truth != UNLABELLED))
-    judged = (truth >= 0) & (truth < scores.n_classes)
-    if scores.classes:
-        judged &= ~np.isnan(_picked(scores.u, np.maximum(truth, 0)))  # NaN: declared, but never learned
+    judged = _judged(scores, truth)
     if not judged.all():
         rows = np.flatnonzero(judged)
         truth, scores = truth[rows], scores.take(rows.tolist())
@@ -103,6 +100,11 @@ def outcomes_of(scores: Scores, labels: Sequence[Label | None]) -> Outcomes:
         top=_picked(posterior, predicted),
         margin=_margins(scores.u),
     )
+
+
+def judged_rows(scores: Scores, labels: Sequence[Label | None]) -> Columns:
+    """Which rows of a batch `outcomes_of` judges, in order."""
+    return np.flatnonzero(_judged(scores, _truth(scores, labels)))
 
 
 def joined(parts: Sequence[Outcomes]) -> Outcomes:
@@ -137,6 +139,18 @@ def predictions(scores: Scores) -> list[Label | None]:
         scores.classes[c] if n else None
         for c, n in zip(columns.tolist(), scores.n_classes.tolist(), strict=True)
     ]
+
+
+def _truth(scores: Scores, labels: Sequence[Label | None]) -> Columns:
+    columns = _Columns({label: c for c, label in enumerate(scores.classes)})
+    return np.fromiter(map(columns.__getitem__, labels), np.int64, len(labels))
+
+
+def _judged(scores: Scores, truth: Columns) -> NDArray[np.bool_]:
+    judged = (truth >= 0) & (truth < scores.n_classes)
+    if scores.classes:
+        judged &= ~np.isnan(_picked(scores.u, np.maximum(truth, 0)))  # NaN: declared, but never learned
+    return judged
 
 
 def _picked(matrix: Floats, columns: Columns) -> Floats:

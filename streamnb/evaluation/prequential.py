@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from streamnb.columns import Batch, Label, Scores
+from streamnb.evaluation.drift import Change, DriftWatch
 from streamnb.evaluation.feedback import Feedback
 from streamnb.evaluation.intervals import Interval, bootstrap
 from streamnb.evaluation.outcomes import Outcomes, joined, outcomes_of
@@ -59,6 +60,8 @@ class Evaluation:
     window : Figures
         Of the newest messages alone.
     window_roca_loss_pct : float or None
+    changes : list of Change or None
+        Where the share of mistakes was seen to change; ``None`` if nothing watched it.
     """
 
     n: int
@@ -79,6 +82,7 @@ class Evaluation:
     intervals: dict[str, Interval]
     window: Figures
     window_roca_loss_pct: float | None
+    changes: list[Change] | None
 
 
 class Prequential:
@@ -92,6 +96,8 @@ class Prequential:
         How many messages the window holds.
     warm_up : int
         Messages that the calibration error leaves out.
+    drift : DriftWatch, optional
+        Told of every mistake.
 
     Examples
     --------
@@ -104,12 +110,14 @@ class Prequential:
     (3, 2, 1.0)
     """
 
-    def __init__(self, window: int = WINDOW, warm_up: int = WARM_UP) -> None:
+    def __init__(self, window: int = WINDOW, warm_up: int = WARM_UP, drift: DriftWatch | None = None) -> None:
         self.n = 0
         self.new_class = 0
         self.seconds = 0.0
         self.tally = Tally(warm_up)
         self.window = Window(window)
+        self.drift = drift
+        self.changes: list[Change] = []
         self._kept: list[Outcomes] = []
 
     def add(self, scores: Scores, labels: Sequence[Label | None]) -> None:
@@ -120,6 +128,8 @@ class Prequential:
         self.tally.add(outcomes)
         self.window.add(outcomes)
         self._kept.append(outcomes)
+        if self.drift is not None:
+            self.changes += [change for _, change in self.drift.add(scores, labels, outcomes)]
 
     def outcomes(self) -> Outcomes:
         """All of them, in order."""
@@ -160,6 +170,7 @@ class Prequential:
             intervals=bootstrap(outcomes, two_classes=two, seed=seed) if intervals else {},
             window=window,
             window_roca_loss_pct=window_roca,
+            changes=None if self.drift is None else list(self.changes),
         )
 
 

@@ -122,6 +122,11 @@ class Tally:
         pairs = np.bincount(truth * size + predicted, minlength=size * size)
         self._confusion += pairs.reshape(size, size)
 
+    def bins(self) -> list[tuple[int, float, int]]:
+        """Of each of the 15: messages, the sum of what was said, and how many were right."""
+        sizes = self._bin_n.sum(axis=1)
+        return list(zip(sizes.tolist(), self._bin_p.tolist(), self._bin_n[:, 1].tolist(), strict=True))
+
     def figures(self, classes: Sequence[Label]) -> Figures:
         """What the sums come to; `classes` as the scores have them."""
         n, matrix = self.n, np.zeros((len(classes), len(classes)), np.int64)

@@ -35,7 +35,7 @@ from streamnb.transports.confluent_client import (
     translated,
 )
 from streamnb.transports.confluent_sink import ConfluentSink
-from streamnb.transports.topics import checked_topics, gone, no_topic, starting_positions
+from streamnb.transports.topics import TopicSource, gone, starting_positions
 
 from confluent_kafka import (  # isort: skip  the room above says what to install where it is missing
     Consumer,
@@ -51,6 +51,7 @@ __all__ = ["ConfluentSink", "ConfluentSource", "create_topics", "describe_topics
 
 COMMIT_TIMEOUT_S = 3.0
 COMMIT_STEP_S = 0.01
+LOOK_AGAIN_S = 60.0
 NO_GROUP = "streamnb"  # librdkafka wants a name, under which it joins nothing and commits nothing
 NO_TIMESTAMP = 0  # the type of a record's timestamp
 
@@ -83,7 +84,7 @@ _PASSING = {
 _headers_of = methodcaller("headers")
 
 
-class ConfluentSource:
+class ConfluentSource(TopicSource):
     """Topics of Kafka, read from positions that the engine keeps.
 
     Partitions are assigned, never joined for; records of aborted transactions are not read. A record with a
@@ -108,9 +109,8 @@ class ConfluentSource:
     def __init__(
         self, topics: Sequence[str], client: Mapping[str, object], *, group: str | None = None
     ) -> None:
-        self._topics = checked_topics(topics)
         self._settings = client_settings(client)
-        self._group = group
+        super().__init__(topics, brokers(self._settings), group)
         self._errors = Errors()
         self._admin: AdminClient | None = build(AdminClient, self._settings, self._errors)
         self._cluster: str | None = None
@@ -119,15 +119,12 @@ class ConfluentSource:
         self._answers: list[str] = []
         self._next_offsets: dict[Partition, int] = {}
         self._failure: TransportError | None = None
-
-    def __repr__(self) -> str:
-        return f"ConfluentSource({self._topics}, {brokers(self._settings)!r})"
+        self._look_again_s = time.monotonic() + LOOK_AGAIN_S
 
     def identity(self) -> Mapping[str, str]:
         """The ids of the cluster and of each topic, as Kafka's own tools print them, where it has them."""
         found = describe(self._connected_admin(), self._topics, self._settings)
-        ids = {f"topic {name}": _topic_id(topic.topic_id) for name, topic in sorted(found.items())}
-        return {name: known for name, known in {"cluster": self._cluster, **ids}.items() if known}
+        return self._identity(self._cluster, {name: _topic_id(one.topic_id) for name, one in found.items()})
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
         """Take every partition of the topics and seek, as `Source.open` says.
@@ -140,14 +137,7 @@ class ConfluentSource:
             A topic does not exist, or no broker answers.
         """
         found = describe(self._connected_admin(), self._topics, self._settings)
-        for topic in self._topics:
-            if topic not in found:
-                raise no_topic(topic, brokers(self._settings))
-        partitions = [
-            Partition(topic, number)
-            for topic in self._topics
-            for number in range(len(found[topic].partitions))
-        ]
+        partitions = self._partitions({name: len(topic.partitions) for name, topic in found.items()})
         begin, end = self._ends(partitions)
 
         def at_time(at_ms: int) -> dict[Partition, int | None]:
@@ -191,6 +181,32 @@ class ConfluentSource:
             raise self._failure
         return batches
 
+    def added(self) -> Mapping[Partition, int]:
+        """Take the partitions that the topics have gained, from their beginning; asked for once a minute."""
+        assert self._consumer is not None, "open() comes before added()"
+        now_s = time.monotonic()
+        if now_s < self._look_again_s:
+            return {}
+        self._look_again_s = now_s + LOOK_AGAIN_S
+        try:
+            found = describe(self._connected_admin(), self._topics, self._settings)
+            known = {
+                Partition(name, number)
+                for name, topic in found.items()
+                for number in range(len(topic.partitions))
+            }
+            new = sorted(known - self._next_offsets.keys())
+            begin = self._ends(new)[0]
+        except TransportError as error:
+            log.warning("It is not known whether the topics have more partitions: %s", error)
+            return {}
+        if new:
+            self._next_offsets |= begin
+            with translated("Taking new partitions", self._settings):
+                every = [TopicPartition(*one, offset) for one, offset in self._next_offsets.items()]
+                self._consumer.assign(every)
+        return begin
+
     def _batches(self, messages: Iterable[Message]) -> list[RecordBatch]:
         """The records before the first failure by partition, and the offsets they reach."""
         records: dict[tuple[str, int], list[Message]] = {}
@@ -231,23 +247,16 @@ class ConfluentSource:
             return TransportError(f"{partition} is damaged at offset {offset}: {reason(error)}.", hint)
         # Without a topic it is about the group, which only lag tools need.
         if not error.fatal() and (error.code() in _PASSING or not partition.topic):
-            log.warning("Reading from %s is tried again: %s", brokers(self._settings), reason(error))
+            log.warning("Reading from %s is tried again: %s", self._brokers, reason(error))
             return None
-        what = f"Reading {partition} from {brokers(self._settings)} failed: {reason(error)}."
+        what = f"Reading {partition} from {self._brokers} failed: {reason(error)}."
         return TransportError(what, "See the brokers' logs.")
 
     def end_offsets(self) -> Mapping[Partition, int]:
         """The offset after the last committed record of each partition now."""
         return self._ends(sorted(self._next_offsets))[1]
 
-    def finished(self) -> bool:
-        """Whether no record will ever follow: never."""
-        return False
-
-    def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Leave the positions with the group, without joining it; a failure is only logged."""
-        if self._group is None or not next_offsets:
-            return
+    def _tell_group(self, next_offsets: Mapping[Partition, int]) -> str:
         asker = self._asking()
         self._answers.clear()
         offsets = [TopicPartition(*one, offset) for one, offset in next_offsets.items()]
@@ -259,9 +268,7 @@ class ConfluentSource:
                 asker.poll(COMMIT_STEP_S)
         except KafkaException as error:
             self._answers.append(reason(error))
-        refused = self._answers[-1] if self._answers else f"no answer within {COMMIT_TIMEOUT_S:.0f} s"
-        if refused:
-            log.warning("Group %s was not told the positions, for lag tools only: %s", self._group, refused)
+        return self._answers[-1] if self._answers else f"no answer within {COMMIT_TIMEOUT_S:.0f} s"
 
     def _take_answer(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
         errors = [error, *(one.error for one in offsets)]

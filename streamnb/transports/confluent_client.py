@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from streamnb.errors import SettingsError, TransportError
-from streamnb.transports.topics import Secret, check_partitions
+from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_partitions
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection
@@ -30,47 +30,26 @@ CONNECT_TIMEOUT_MS = 30_000  # librdkafka's own default for `socket.connection.s
 REQUEST_TIMEOUT_S = 30.0
 STEP_S = 0.5
 
-_EXACTLY_ONCE = "positions are kept in the snapshot, so that every record is learned exactly once"
-_ACKNOWLEDGED = "a score counts only when every replica in sync has it, once and in order"
-_NO_GROUP = "one learner owns its partitions and joins no group"
-_TRANSACTIONS = "transactions are the engine's to begin and to commit"
-_SINKS_OWN = "the sink has a setting of its own for it"
+_NO_GROUP = OWNED_BY_BOTH["group.instance.id"]
+_ACKNOWLEDGED = OWNED_BY_BOTH["acks"]
+_SINKS_OWN = OWNED_BY_BOTH["delivery.timeout.ms"]
 _REPORTS = "the transport listens to the client itself"
 
 OWNED: Mapping[str, str] = {
-    "enable.auto.commit": _EXACTLY_ONCE,
-    "auto.commit.enable": _EXACTLY_ONCE,
-    "auto.commit.interval.ms": _EXACTLY_ONCE,
-    "enable.auto.offset.store": _EXACTLY_ONCE,
-    "auto.offset.reset": "a position that the log does not hold stops the stream instead of skipping records",
-    "on_commit": _EXACTLY_ONCE,
-    "isolation.level": "records of an aborted transaction must not be learned",
-    "allow.auto.create.topics": "a misspelt topic must be an error, not a new topic",
-    "check.crcs": "a damaged record must not be learned",
+    **OWNED_BY_BOTH,
+    "auto.commit.enable": OWNED_BY_BOTH["enable.auto.commit"],
+    "enable.auto.offset.store": OWNED_BY_BOTH["enable.auto.commit"],
+    "on_commit": OWNED_BY_BOTH["enable.auto.commit"],
     "enable.partition.eof": "it is how the transport learns of gaps at the end of the log",
-    "group.id": "the group that lag tools look at has a setting of its own",
-    "group.instance.id": _NO_GROUP,
     "group.protocol": _NO_GROUP,
     "group.remote.assignor": _NO_GROUP,
-    "partition.assignment.strategy": _NO_GROUP,
-    "session.timeout.ms": _NO_GROUP,
-    "heartbeat.interval.ms": _NO_GROUP,
-    "max.poll.interval.ms": _NO_GROUP,
-    "transactional.id": _TRANSACTIONS,
-    "transaction.timeout.ms": _TRANSACTIONS,
-    "acks": _ACKNOWLEDGED,
     "request.required.acks": _ACKNOWLEDGED,
-    "enable.idempotence": _ACKNOWLEDGED,
-    "retries": _ACKNOWLEDGED,
     "message.send.max.retries": _ACKNOWLEDGED,
     "max.in.flight": _ACKNOWLEDGED,
-    "max.in.flight.requests.per.connection": _ACKNOWLEDGED,
     "queuing.strategy": _ACKNOWLEDGED,
     "queue.buffering.max.messages": _SINKS_OWN,
     "queue.buffering.max.kbytes": _SINKS_OWN,
-    "delivery.timeout.ms": _SINKS_OWN,
     "message.timeout.ms": _SINKS_OWN,
-    "partitioner": "a score goes to the partition that its record came from",
     "delivery.report.only.error": _REPORTS,
     "on_delivery": _REPORTS,
     "dr_cb": _REPORTS,

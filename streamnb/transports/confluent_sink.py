@@ -14,12 +14,10 @@ from streamnb.transports.confluent_client import (
     describe_topics,
     reason,
 )
-from streamnb.transports.topics import TopicSink
+from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, TopicSink
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  reported above
 
-LINGER_MS = 20
-BATCH_BYTES = 256 * 1024
 ROOM_S = 0.005
 SLICE_S = 0.2
 CLOSE_TIMEOUT_S = 1.0

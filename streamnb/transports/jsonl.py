@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import orjson
 
 from streamnb.errors import DeliveryError, PositionError, SettingsError, StorageError
-from streamnb.files import LineReader, open_append, open_lines
+from streamnb.lines import LineReader, open_append, open_lines
 from streamnb.protocols import Start
 from streamnb.record import Headers, Partition, RecordBatch, Unreadable
 
@@ -110,6 +110,10 @@ class JsonlSource:
                 unreadable=unreadable,
             )
         ]
+
+    def added(self) -> Mapping[Partition, int]:
+        """None: a file is one partition."""
+        return {}
 
     def end_offsets(self) -> Mapping[Partition, int] | None:
         """Unknown: a file does not say how many lines it has."""

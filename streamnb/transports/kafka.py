@@ -39,7 +39,7 @@ from streamnb.transports.kafka_client import (
 )
 from streamnb.transports.kafka_records import Consumer
 from streamnb.transports.kafka_sink import KafkaSink
-from streamnb.transports.topics import checked_topics, gone, no_topic, starting_positions
+from streamnb.transports.topics import TopicSource, gone, starting_positions
 
 __all__ = ["KafkaSink", "KafkaSource", "create_topics", "describe_topics"]
 
@@ -52,7 +52,7 @@ COMMIT_BUDGET_S = 3.0
 CLOSE_TIMEOUT_S = 10.0
 
 
-class KafkaSource:
+class KafkaSource(TopicSource):
     """Topics of Kafka, read from positions that the engine keeps.
 
     Partitions are assigned, never joined for; records of aborted transactions are not read. A record that
@@ -84,9 +84,8 @@ class KafkaSource:
         group: str | None = None,
         decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
     ) -> None:
-        self._topics = checked_topics(topics)
         self._settings = client_settings(client)
-        self._group = group
+        super().__init__(topics, brokers(self._settings), group)
         self._decompressed_bytes_max = decompressed_bytes_max
         self._admin: KafkaAdminClient | None = None
         self._consumer: Consumer | None = None
@@ -94,17 +93,13 @@ class KafkaSource:
         self._retrying_since: float | None = None
         self._failure: TransportError | None = None
 
-    def __repr__(self) -> str:
-        return f"KafkaSource({self._topics}, {brokers(self._settings)!r})"
-
     def identity(self) -> Mapping[str, str]:
         """The ids of the cluster and of each topic, as Kafka's own tools print them, where it has them."""
         admin = self._connected_admin()
         found = describe(admin, self._topics, self._settings)
         with translated("Asking for the cluster's id", self._settings):
             cluster = admin.describe_cluster().get("cluster_id")
-        ids = {f"topic {name}": _topic_id(topic.get("topic_id")) for name, topic in sorted(found.items())}
-        return {name: known for name, known in {"cluster": cluster, **ids}.items() if known}
+        return self._identity(cluster, {name: _topic_id(one.get("topic_id")) for name, one in found.items()})
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
         """Take every partition of the topics and seek, as `Source.open` says.
@@ -117,14 +112,8 @@ class KafkaSource:
             A topic does not exist, or no broker answers.
         """
         found = describe(self._connected_admin(), self._topics, self._settings)
-        for topic in self._topics:
-            if topic not in found:
-                raise no_topic(topic, brokers(self._settings))
-        partitions = [
-            TopicPartition(topic, number)
-            for topic in self._topics
-            for number in range(len(found[topic]["partitions"]))
-        ]
+        counts = {name: len(topic["partitions"]) for name, topic in found.items()}
+        partitions = [TopicPartition(*one) for one in self._partitions(counts)]
         if self._consumer is None:
             self._consumer = connect(
                 Consumer,
@@ -193,6 +182,32 @@ class KafkaSource:
                 self._next_offsets[partition] = next_offset
         return batches
 
+    def added(self) -> Mapping[Partition, int]:
+        """Take the partitions that the topics have gained, from their beginning.
+
+        The client hears of them within its ``metadata_max_age_ms``. Where the brokers do not say yet where a
+        partition begins, it is asked for again later.
+        """
+        assert self._consumer is not None, "open() comes before added()"
+        known = {
+            TopicPartition(topic, number)
+            for topic in self._topics
+            for number in self._consumer.known_partitions(topic)
+        }
+        new = sorted(known - self._next_offsets.keys())
+        if not new:
+            return {}
+        try:
+            begin = self._consumer.beginning_offsets(new)
+        except KafkaError as error:
+            log.warning("%s cannot be read yet: %s", ", ".join(f"{t}-{n}" for t, n in new), error)
+            return {}
+        self._consumer.assign([*self._next_offsets, *new])  # the others stay where they are
+        for partition, offset in begin.items():
+            self._consumer.seek(partition, offset)
+        self._next_offsets |= begin
+        return {Partition(*one): offset for one, offset in begin.items()}
+
     def _poll_failure(self, error: KafkaError) -> TransportError | None:
         if isinstance(error, OffsetOutOfRangeError | LogTruncationError):
             return gone(f"The log no longer holds the position ({error}).")
@@ -200,15 +215,13 @@ class KafkaSource:
             hint = "Install it: pip install 'kafka-python[snappy,lz4,zstd]'."
             return TransportError(f"A record's compression cannot be undone here ({error}).", hint)
         if not error.retriable:
-            return TransportError(
-                f"Reading from {brokers(self._settings)} failed: {error}.", "See the brokers' logs."
-            )
+            return TransportError(f"Reading from {self._brokers} failed: {error}.", "See the brokers' logs.")
         now = time.monotonic()
         self._retrying_since = self._retrying_since or now
         if now - self._retrying_since < RETRY_BUDGET_S:
-            log.warning("Reading from %s is tried again: %s", brokers(self._settings), error)
+            log.warning("Reading from %s is tried again: %s", self._brokers, error)
             return None
-        what = f"Reading from {brokers(self._settings)} has failed for {RETRY_BUDGET_S:.0f} s: {error}."
+        what = f"Reading from {self._brokers} has failed for {RETRY_BUDGET_S:.0f} s: {error}."
         return TransportError(what, "Check that the brokers run.")
 
     def end_offsets(self) -> Mapping[Partition, int]:
@@ -224,32 +237,21 @@ class KafkaSource:
             )
         return {Partition(*partition): end.offset for partition, end in sorted(ends.items())}
 
-    def finished(self) -> bool:
-        """Whether no record will ever follow: never."""
-        return False
-
-    def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Leave the positions with the group, without joining it; a failure is only logged."""
-        if self._group is None or not next_offsets:
-            return
+    def _tell_group(self, next_offsets: Mapping[Partition, int]) -> str:
         offsets = {TopicPartition(*one): OffsetAndMetadata(at, "", -1) for one, at in next_offsets.items()}
         deadline = time.monotonic() + COMMIT_BUDGET_S
         while True:
             try:
                 answers = self._connected_admin().alter_group_offsets(self._group, offsets)
+                refused = {one for one in answers.values() if one.errno != 0}
+                said = ", ".join(sorted(one.__name__ for one in refused))
+                passes = all(one.retriable for one in refused)
             except (KafkaError, TransportError, OSError) as error:
-                # A cluster's first commit makes the topic that commits are kept in: asking again helps.
-                if getattr(error, "retriable", False) and time.monotonic() < deadline:
-                    time.sleep(RETRY_PAUSE_S)
-                    continue
-                refused = str(error)
-            else:
-                refused = ", ".join(sorted({one.__name__ for one in answers.values() if one.errno != 0}))
-            if refused:
-                log.warning(
-                    "Group %s was not told the positions, for lag tools only: %s", self._group, refused
-                )
-            return
+                said, passes = str(error), getattr(error, "retriable", False)
+            # A cluster's first commit makes the topic that commits are kept in: asking again helps.
+            if not said or not passes or time.monotonic() >= deadline:
+                return said
+            time.sleep(RETRY_PAUSE_S)
 
     def close(self) -> None:
         """Let go of the topics."""

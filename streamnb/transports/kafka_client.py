@@ -18,45 +18,23 @@ from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 from kafka.net.compat import KafkaNetClient
 
 from streamnb.errors import SettingsError, TransportError
-from streamnb.transports.topics import Secret, check_partitions
+from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_partitions
 
 BOOTSTRAP_TIMEOUT_MS = 30_000
+RECONNECT_BACKOFF_MAX_MS = 1_000  # the client's own 30 s would outlast by far a broker that is back
 UNKNOWN_TOPIC = 3  # the broker's numbers for an error
 TOPIC_EXISTS = 36
 
-_EXACTLY_ONCE = "positions are kept in the snapshot, so that every record is learned exactly once"
 _BYTES = "records cross the transport as bytes"
-_ACKNOWLEDGED = "a score counts only when every replica in sync has it, once and in order"
-_NO_GROUP = "one learner owns its partitions and joins no group"
 
-OWNED: Mapping[str, str] = {
-    "enable_auto_commit": _EXACTLY_ONCE,
-    "auto_commit_interval_ms": _EXACTLY_ONCE,
-    "auto_offset_reset": "a position that the log does not hold stops the stream instead of skipping records",
-    "default_offset_commit_callback": _EXACTLY_ONCE,
-    "isolation_level": "records of an aborted transaction must not be learned",
-    "allow_auto_create_topics": "a misspelt topic must be an error, not a new topic",
-    "check_crcs": "a damaged record must not be learned",
+OWNED: Mapping[str, str] = {name.replace(".", "_"): why for name, why in OWNED_BY_BOTH.items()} | {
+    "default_offset_commit_callback": OWNED_BY_BOTH["enable.auto.commit"],
     "key_deserializer": _BYTES,
     "value_deserializer": _BYTES,
     "key_serializer": _BYTES,
     "value_serializer": _BYTES,
-    "group_id": "the group that lag tools look at has a setting of its own",
-    "group_instance_id": _NO_GROUP,
-    "partition_assignment_strategy": _NO_GROUP,
-    "session_timeout_ms": _NO_GROUP,
-    "heartbeat_interval_ms": _NO_GROUP,
-    "max_poll_interval_ms": _NO_GROUP,
     "max_poll_records": "the engine says with each poll how many records it takes",
     "consumer_timeout_ms": "the engine says with each poll how long it waits",
-    "transactional_id": "transactions are the engine's to begin and to commit",
-    "transaction_timeout_ms": "transactions are the engine's to begin and to commit",
-    "acks": _ACKNOWLEDGED,
-    "enable_idempotence": _ACKNOWLEDGED,
-    "retries": _ACKNOWLEDGED,
-    "max_in_flight_requests_per_connection": _ACKNOWLEDGED,
-    "delivery_timeout_ms": "the sink has a setting of its own for it",
-    "partitioner": "a score goes to the partition that its record came from",
     "kafka_client": "the transport builds the connection",
 }
 """The client's settings that the transport chooses, and why."""
@@ -87,6 +65,7 @@ def client_settings(client: Mapping[str, object]) -> dict[str, object]:
     if isinstance(settings.get("api_version"), list):  # configuration files have no tuples
         settings["api_version"] = tuple(settings["api_version"])  # type: ignore[arg-type]
     settings.setdefault("bootstrap_timeout_ms", BOOTSTRAP_TIMEOUT_MS)
+    settings.setdefault("reconnect_backoff_max_ms", RECONNECT_BACKOFF_MAX_MS)
     return settings
 
 

@@ -10,7 +10,7 @@ itself is guarded here, where the batch and its offsets are at hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from kafka import KafkaConsumer, TopicPartition
@@ -36,6 +36,10 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
         self._cluster.config["allow_auto_create_topics"] = False
         self._unreadable: list[tuple[TopicPartition, Unreadable]] = []
         self._fetcher.PartitionRecords = partial(_PartitionRecords, self._unreadable, decompressed_bytes_max)
+
+    def known_partitions(self, topic: str) -> Iterable[int]:
+        """Those the client has heard of, as it does within ``metadata_max_age_ms``; never asks the broker."""
+        return self._cluster.partitions_for_topic(topic) or ()
 
     def next_offset(self, partition: TopicPartition) -> int:
         """The position after what `poll` has returned, gaps included; never asks the broker."""

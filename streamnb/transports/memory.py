@@ -207,6 +207,13 @@ class MemorySource:
             self._positions[number] = records[-1].offset + 1
         return [self._batch(number, records) for number, records in sorted(taken.items())]
 
+    def added(self) -> Mapping[Partition, int]:
+        """What `MemoryLog.begin` and `end` have gained."""
+        new = [partition for partition in self._log.partitions() if partition.number not in self._positions]
+        found = {partition: self._log.begin[partition.number] for partition in new}
+        self._positions |= {partition.number: offset for partition, offset in found.items()}
+        return found
+
     def end_offsets(self) -> Mapping[Partition, int] | None:
         """The offset after each partition's last record; marks do not count."""
         return dict(zip(self._log.partitions(), self._log.end, strict=True))

@@ -14,7 +14,7 @@ import msgspec
 import orjson
 
 from deploy.kafka.broker import Broker, BrokerError
-from streamnb.config import DeadLetterSettings
+from streamnb.config import DeadLetterSettings, Settings
 from streamnb.endpoints import ConfluentInput, ConfluentOutput, KafkaInput, KafkaOutput
 from streamnb.protocols import Sink, Source
 from tests.bench.loops import assembled, base_settings, timed
@@ -62,14 +62,23 @@ class KafkaLoops:
 
     def engine(self, folder: Path) -> float:
         """The engine from topic to topic."""
-        settings = msgspec.structs.replace(
-            base_settings(),
+        return timed(assembled(self._settings(), folder), self.n)
+
+    def engine_exactly_once(self, folder: Path) -> float:
+        """The same with scores in transactions, under a group that has committed nothing yet."""
+        group = f"streamnb-bench-{uuid.uuid4().hex[:8]}"
+        return timed(assembled(self._settings(group, scores="exactly_once"), folder), self.n)
+
+    def _settings(self, group: str = "", **engine: object) -> Settings:
+        settings = base_settings()
+        return msgspec.structs.replace(
+            settings,
             kafka=self.client,
-            source=KafkaInput((self.mail,)),
+            source=KafkaInput((self.mail,), group=group),
             sink=KafkaOutput(self.scores),
             dead_letters=DeadLetterSettings(sink=KafkaOutput(self.dead)),
+            engine=msgspec.structs.replace(settings.engine, **engine),
         )
-        return timed(assembled(settings, folder), self.n)
 
     def confluent_engine(self, folder: Path) -> float:
         """The engine from topic to topic through librdkafka."""
@@ -118,7 +127,7 @@ class KafkaLoops:
         """Do the same with kafka-python and nothing around it."""
         from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-        from streamnb.transports.kafka_sink import BATCH_BYTES, LINGER_MS
+        from streamnb.transports.topics import BATCH_BYTES, LINGER_MS
 
         consumer = KafkaConsumer(
             **self.client, enable_auto_commit=False, isolation_level="read_committed", metrics_enabled=False
@@ -148,7 +157,7 @@ class KafkaLoops:
         """Do the same with confluent-kafka and nothing around it."""
         from confluent_kafka import Consumer, Producer, TopicPartition
 
-        from streamnb.transports.confluent_sink import BATCH_BYTES, LINGER_MS
+        from streamnb.transports.topics import BATCH_BYTES, LINGER_MS
 
         consumer = Consumer(
             {

@@ -11,6 +11,8 @@ Beside it, in the same run and over the same messages:
 - the step and the bare loop one after the other: computed from the two, the most that an engine in one
   thread could do.
 
+The engine with scores in Kafka's transactions has the engine with scores at least once beside it.
+
 The messages are the sms stream's; enron1's, which are nine times as long, have rows of their own over JSON
 lines. A second table holds the ratios that are aimed at beside those found.
 
@@ -55,10 +57,11 @@ STEP = "the model's step alone"
 BARE = "bare loop"
 RAW = "bare loop, kafka-python itself"
 CONFLUENT_RAW = "bare loop, confluent-kafka itself"
+AT_LEAST_ONCE = "engine over Kafka, scores at least once"
 IN_TURN = "step and bare loop in turn (computed)"
 
 MEMORY, LINES, KAFKA, CONFLUENT = "memory", "JSON lines", "Kafka", "Kafka, confluent"
-LONG_LINES = "JSON lines, enron1"
+LONG_LINES, EXACTLY_ONCE = "JSON lines, enron1", "Kafka, exactly once"
 
 
 class Target(NamedTuple):
@@ -73,6 +76,7 @@ TARGETS = (
     Target(LINES, STEP, 0.25),
     Target(LONG_LINES, STEP, 0.6),
     Target(KAFKA, BARE, 0.75),
+    Target(EXACTLY_ONCE, AT_LEAST_ONCE, 0.8),
     Target(CONFLUENT, BARE, 0.5),
     Target(CONFLUENT, KAFKA, 2.5),
 )
@@ -124,6 +128,7 @@ def run(lines: Sequence[bytes], long_lines: Sequence[bytes], address: str | None
     kafka = KafkaLoops(address, lines, a_score(lines)) if address is not None else None
     if kafka is not None:
         rooms[KAFKA] = {STEP: step, ENGINE: kafka.engine, BARE: kafka.bare, RAW: kafka.raw}
+        rooms[EXACTLY_ONCE] = {AT_LEAST_ONCE: kafka.engine, ENGINE: kafka.engine_exactly_once}
         rooms[CONFLUENT] = {
             STEP: step,
             ENGINE: kafka.confluent_engine,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka  # noqa: F401
 
-from deploy.kafka.broker import Broker, UnreachableError  # noqa: E402
+from deploy.kafka.broker import Broker, UnreachableError, free_port  # noqa: E402
+from tests.kafka.proxy import Proxy  # noqa: E402
 
 _skipped: list[str] = []
 
@@ -73,9 +75,22 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def ports() -> tuple[int, int]:
+    """Of the listener behind the proxy, and of the proxy."""
+    return free_port(), free_port()
+
+
+@pytest.fixture(scope="session")
+def own_broker(tmp_path_factory: pytest.TempPathFactory, ports: tuple[int, int]) -> Iterator[Broker]:
     """A broker to kill and to restart; it would create a topic for whoever let it."""
+    port, controller, (behind, before) = free_port(), free_port(), ports
+    direct, inner = f"PLAINTEXT://127.0.0.1:{port}", f"CONTROLLER://127.0.0.1:{controller}"
     settings = {
+        # It has a second listener, whose clients are sent to the proxy of the fixture below.
+        "listeners": f"{direct},PROXIED://127.0.0.1:{behind},{inner}",
+        "advertised.listeners": f"{direct},PROXIED://127.0.0.1:{before}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         "auto.create.topics.enable": "true",
         # A killed broker is let in again when its old session is over: after 9 s by default.
         "broker.session.timeout.ms": "3000",
@@ -83,6 +98,22 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         # How often it looks for transactions that nobody ended.
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     }
-    started = start_or_skip(Broker(tmp_path_factory.mktemp("own_broker"), settings=settings))
+    started = start_or_skip(Broker(tmp_path_factory.mktemp("own_broker"), port, settings))
     yield started
     started.stop()
+
+
+@pytest.fixture
+def proxied(own_broker: Broker, ports: tuple[int, int]) -> Iterator[tuple[Broker, Proxy, str]]:
+    """The broker above, a proxy before it, and the address of the proxy."""
+    with Proxy(*ports) as proxy:
+        yield own_broker, proxy, f"127.0.0.1:{ports[1]}"
+
+
+@pytest.fixture(scope="session")
+def starter() -> Iterator[subprocess.Popen[str]]:
+    """What starts engines: see `tests.kafka.warm`."""
+    command = [sys.executable, "-m", "tests.kafka.warm"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, text=True, stdin=pipe, stdout=pipe) as process:
+        yield process

@@ -1,13 +1,18 @@
-"""A proxy between a client and its broker, whose connections can be cut at the worst moment."""
+"""A proxy between a client and its broker: cuts connections at the worst moment, or makes them slow."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Literal, Self
 
+from deploy.kafka.broker import Broker, free_port
+
 Cut = Literal["now", "before the response"]
+READ_BYTES = 1 << 16
 
 
 class Proxy:
@@ -27,6 +32,7 @@ class Proxy:
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
         self._writers: set[asyncio.StreamWriter] = set()
         self._cut_responses = False
+        self._delay_s, self._read_bytes = 0.0, READ_BYTES
         self._listening = threading.Event()
 
     def __enter__(self) -> Self:
@@ -42,6 +48,14 @@ class Proxy:
     def cut(self, when: Cut) -> None:
         """Reset every connection: at once, or when the broker's next answer comes, which is not passed on."""
         self._loop.call_soon_threadsafe(self._cut_all if when == "now" else self._arm)
+
+    def slow(self, delay_s: float, read_bytes: int = READ_BYTES) -> None:
+        """Let every connection pass on at most `read_bytes` at a time, each way, so long after they came."""
+        self._delay_s, self._read_bytes = delay_s, read_bytes
+
+    def fast(self) -> None:
+        """As it was before `slow`; what waits already waits to its end."""
+        self.slow(0.0)
 
     def _arm(self) -> None:
         self._cut_responses = True
@@ -86,7 +100,9 @@ class Proxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, responses: bool
     ) -> None:
         with suppress(OSError):
-            while data := await reader.read(1 << 16):
+            while data := await reader.read(self._read_bytes):
+                if self._delay_s:
+                    await asyncio.sleep(self._delay_s)
                 if responses and self._cut_responses:
                     self._cut_responses = False
                     self._cut_all()
@@ -94,3 +110,25 @@ class Proxy:
                 writer.write(data)
                 await writer.drain()
         writer.transport.abort()
+
+
+def broker_behind_proxy(
+    directory: Path, settings: Mapping[str, str] | None = None
+) -> tuple[Broker, Proxy, str]:
+    """A broker with a second listener behind a proxy, neither of them started; the address of the proxy.
+
+    Whoever connects to the broker's own address is not cut off with the others.
+    """
+    behind, listen, controller = free_port(), free_port(), free_port()
+    broker = Broker(directory, port=free_port())
+    plain, inner = f"PLAINTEXT://{broker.address}", f"CONTROLLER://127.0.0.1:{controller}"
+    broker._settings = {
+        "listeners": f"{plain},PROXIED://127.0.0.1:{behind},{inner}",
+        "advertised.listeners": f"{plain},PROXIED://127.0.0.1:{listen}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+        **(settings or {}),
+    }
+    return broker, Proxy(behind, listen), f"127.0.0.1:{listen}"

@@ -47,6 +47,7 @@ from tests.kafka.test_kafka_transport import (
     test_B2_a_killed_broker_costs_nothing_once_it_is_back,
     test_B7_a_position_that_the_log_does_not_hold_stops_the_start,
     test_B8_a_partition_added_since_the_snapshot_is_read_from_its_beginning,
+    test_B8_a_partition_that_is_added_under_a_reader_is_taken_from_its_beginning,
     test_B13_a_commit_is_seen_by_lag_tools_and_never_read_back,
     test_B14_a_record_that_the_broker_refuses_is_an_error_that_stays,
     test_B18_aborted_records_are_not_read_and_are_accounted_for,
@@ -149,10 +150,10 @@ def test_a_poll_returns_with_the_first_records(topic: str, client: Client, sourc
     assert drain(reader) == []
     send(client, topic, [b"a"])
     began = time.monotonic()
-    while not (batches := reader.poll(1000, 5000)):
+    while not (batches := reader.poll(1000, 60_000)):
         pass
     assert values(batches) == [b"a"]
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 30
 
 
 def test_records_removed_under_a_reader_stop_it(

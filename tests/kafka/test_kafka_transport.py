@@ -231,6 +231,36 @@ def test_B8_a_partition_added_since_the_snapshot_is_read_from_its_beginning(
     assert sorted(map(str, values(drain(reader)))) == [str(b"new"), str(b"v2")]
 
 
+def test_B8_a_partition_that_is_added_under_a_reader_is_taken_from_its_beginning(
+    client: Client,
+    admin: KafkaAdminClient,
+    source: MakeSource,
+    sink: MakeSink,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once the client has heard of it; what was being read goes on where it stands."""
+    monkeypatch.setattr("streamnb.transports.confluent.LOOK_AGAIN_S", 0.2)
+    topic = new_topic(client, 1)
+    send(client, topic, numbered(3))
+    reader = source(topic, client | {"metadata_max_age_ms": 200})
+    reader.open({}, "earliest")
+    assert values(drain(reader)) == numbered(3)
+    assert reader.added() == {}
+    admin.create_partitions({topic: 2})
+    admin.wait_for_topics([topic])
+    writer = sink(topic, client)
+    for partition in range(2):
+        publish(writer, partition, [b"later"])
+    writer.flush(10_000)
+    deadline_s = time.monotonic() + 30
+    read: list[bytes | None] = []
+    while not (added := reader.added()) and time.monotonic() < deadline_s:
+        read += values(reader.poll(100, 100))
+    assert added == {Partition(topic, 1): 0}
+    assert reader.added() == {}
+    assert read + values(drain(reader)) == [b"later", b"later"]
+
+
 def test_B7_a_position_that_the_log_does_not_hold_stops_the_start(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:

@@ -1,0 +1,48 @@
+"""What the operating system refuses becomes one sentence: the path, its reason, and a hint."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from streamnb.errors import StorageError, StreamnbError
+
+_HINTS = {
+    errno.ENOENT: "Check the path.",
+    errno.EACCES: "Give this user access, or choose another path.",
+    errno.EPERM: "This user, or this file system, does not allow it: choose another directory.",
+    errno.EEXIST: "Nothing is overwritten: choose another name, or remove it if no process writes there.",
+    errno.ELOOP: "Name the file itself: links are not followed here.",
+    errno.ENOSPC: "Free space on the disk, or choose another directory.",
+    errno.EDQUOT: "Free space within the quota, or choose another directory.",
+    errno.EFBIG: "This process may not write files as large: see `ulimit -f`.",
+    errno.EROFS: "The file system is mounted read-only: choose another directory.",
+    errno.EMFILE: "Raise the number of files this process may open: see `ulimit -n`.",
+    errno.EIO: "The disk reports an error: look at `dmesg` before trusting it again.",
+}
+
+
+def refusal(
+    doing: str, path: Path | str, error: OSError, kind: type[StreamnbError] = StorageError
+) -> StreamnbError:
+    """The error for what could not be done to a path.
+
+    Examples
+    --------
+    >>> print(refusal("write", "scores.jsonl", OSError(errno.ENOSPC, "No space left on device")))
+    Cannot write scores.jsonl: No space left on device. Free space on the disk, or choose another directory.
+    """
+    reason = error.strerror or str(error)
+    hint = _HINTS.get(error.errno or 0, "Check the path and its file system.")
+    return kind(f"Cannot {doing} {path}: {reason}.", hint)
+
+
+@contextmanager
+def translated(doing: str, path: Path | str, kind: type[StreamnbError] = StorageError) -> Iterator[None]:
+    """Turn what the operating system refuses inside the block into a `refusal`."""
+    try:
+        yield
+    except OSError as error:
+        raise refusal(doing, path, error, kind) from error
