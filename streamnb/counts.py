@@ -15,7 +15,7 @@ import numpy as np
 
 from streamnb.count_sections import checked, located, rows_of, twice
 from streamnb.digest import Digest, name
-from streamnb.forgetting import fade_rows
+from streamnb.fading import fade_rows
 from streamnb.sections import Section, Sections, section
 
 

@@ -29,6 +29,7 @@ SHIFT_AFTER = 64  # half-lives past the landmark it moves, long before a sum cou
 OLDEST = 50  # half-lives before the landmark: what is older counts as if it were from then
 FAR = 64  # half-lives past SHIFT_AFTER: to a message scored so late, all that is known is forgotten
 FORGOTTEN = 2.0**-32  # of a message: what counts less when the landmark moves is let go of
+MANY = 16  # messages that are worth arrays
 TIME_MAX_S = 1e12  # 30,000 years
 HALF_LIFE_S_MIN = 1e-3  # with that, every time is a number of half-lives that a float can tell apart
 
@@ -281,6 +282,22 @@ class Decay:
         self.position, self.head_at = place.position, place.head_at
 
 
+def _at_one_landmark(decay: Decay, learned: Sequence[bool]) -> Floats | None:
+    """A plan by position, all messages at once, while the landmark stays; the same operations on each."""
+    taught = np.array(learned, np.int64)
+    instants = (decay.position + np.cumsum(taught) - taught) / decay.half_life
+    whole = np.floor(instants)
+    landmark = int(whole[0]) if decay.landmark is None else decay.landmark
+    if whole[-1] - landmark >= SHIFT_AFTER:
+        return None
+    parts = list(map(math.exp2, (instants - whole).tolist()))
+    scales = np.ldexp(parts, (whole - landmark).astype(np.int64))
+    if taught.any():
+        decay.landmark = landmark
+        decay.position += int(taught.sum())
+    return np.array((instants, scales, scales, np.zeros(len(scales))))
+
+
 class _Place(msgspec.Struct, forbid_unknown_fields=True):
     """What `Decay.freeze` gives."""
 
@@ -305,44 +322,6 @@ def seconds(at: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= TIME_MAX_S:
         raise ValueError(f"a time must be seconds since 1970 within 1e12, not {at!r}")
     return float(value)
-
-
-def faded(value: float, factor: float) -> float:
-    """A sum on the other side of a move of the landmark; nothing where too little is left of it."""
-    value *= factor
-    return value if value >= FORGOTTEN or factor >= 1.0 else 0.0
-
-
-def fade_rows(rows: dict[str, list[float]], totals: list[float], factor: float) -> None:
-    """Fade the counts of a view; tokens of which nothing is left go, and totals are summed anew.
-
-    Examples
-    --------
-    >>> rows, totals = {"free": [8.0, 0.0], "old": [1.0, 2.0**-30]}, [9.0, 2.0**-30]
-    >>> fade_rows(rows, totals, 2.0**-34)
-    >>> rows, totals
-    ({'free': [4.656612873077393e-10, 0.0]}, [4.656612873077393e-10, 0.0])
-    """
-    for row in rows.values():
-        row[:] = [faded(count, factor) for count in row]
-    for token in [token for token, row in rows.items() if not any(row)]:
-        del rows[token]
-    for c in range(len(totals)):
-        total = 0.0
-        for row in rows.values():
-            total += row[c]
-        totals[c] = total
-
-
-def fade_sums(columns: Sequence[list[float]], factor: float) -> None:
-    """Fade sums per class, the first column being weights: a class of which too little is left has none.
-
-    That is half of what a token needs, so that rounding cannot leave a token without its class.
-    """
-    for c, n in enumerate(columns[0]):
-        left = n * factor >= FORGOTTEN / 2 or factor >= 1.0
-        for column in columns:
-            column[c] = column[c] * factor if left else 0.0
 
 
 class Plan:
@@ -377,6 +356,11 @@ class Plan:
         learns: bool,
     ) -> None:
         self.after = after = decay.copy()
+        if not decay.by_time and len(times) >= MANY and times.count(None) == len(times):
+            even = _at_one_landmark(after, learned)
+            if even is not None:
+                self.ages: Floats = even
+                return
         instants, scales, grown, shifts = [], [], [], []
         for at, is_learned in zip(times, learned, strict=True):
             instant = after.instant(at, partition)
@@ -390,4 +374,4 @@ class Plan:
                 after.position += 1
             grown.append(after.scale(instant) if shift else scale)
             shifts.append(shift)
-        self.ages: Floats = np.array((instants, scales, grown, shifts), np.float64)
+        self.ages = np.array((instants, scales, grown, shifts), np.float64)

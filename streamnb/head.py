@@ -17,7 +17,7 @@ import numpy as np
 from streamnb.columns import Floats
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
-from streamnb.forgetting import fade_sums
+from streamnb.fading import fade_sums
 from streamnb.posterior import softmax
 from streamnb.sections import HINT, Section, Sections, floats
 

@@ -14,7 +14,7 @@ import orjson
 from streamnb.columns import Floats
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
-from streamnb.forgetting import fade_sums
+from streamnb.fading import fade_sums
 from streamnb.sections import HINT, Section, Sections, floats, section
 
 WEIGHT_ROUNDING = 1e-9  # of a weight, that sums may lack of it when as much is taken back in another order

@@ -16,7 +16,8 @@ from typing import cast
 
 from streamnb.columns import Label
 from streamnb.counts import CountStore
-from streamnb.forgetting import FORGOTTEN, fade_sums
+from streamnb.fading import fade_sums
+from streamnb.forgetting import FORGOTTEN
 from streamnb.reading import Reading
 from streamnb.state import State
 

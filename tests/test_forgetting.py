@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamnb import _kernel, assembly, config, forgetting
@@ -711,6 +711,9 @@ def test_twin_is_twin_to_the_bit(
 
 
 @given(st.lists(st.tuples(st.booleans(), st.one_of(st.none(), st.floats(-1e6, 1e6))), max_size=200), HOW)
+@example([(i % 3 > 0, None) for i in range(60)], {"half_life_messages": 2.5})
+@example([(True, None)] * 150, {"half_life_messages": 1.0})  # the landmark moves
+@example([(False, None)] * 20, {"half_life_messages": 1.0})
 @settings(max_examples=50)
 def test_a_plan_is_what_one_after_another_gives(
     stream: list[tuple[bool, float | None]], how: dict[str, float]
@@ -718,8 +721,9 @@ def test_a_plan_is_what_one_after_another_gives(
     """The columns that a batch is driven by are those of its messages one by one."""
     settings_of = Forgetting(**{key: value for key, value in how.items() if key != "max_tokens"})
     decay = Decay(settings_of)
-    plan = forgetting.Plan(decay, [y for y, _ in stream], [at for _, at in stream], "p", learns=True)
-    for i, (is_learned, at) in enumerate(stream):
+    times = [at if decay.by_time else None for _, at in stream]
+    plan = forgetting.Plan(decay, [y for y, _ in stream], times, "p", learns=True)
+    for i, ((is_learned, _), at) in enumerate(zip(stream, times, strict=True)):
         one = forgetting.Plan(decay, [is_learned], [at], "p", learns=True)
         assert plan.ages[:, i].tolist() == one.ages[:, 0].tolist()
         decay = one.after

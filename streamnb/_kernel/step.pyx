@@ -1118,7 +1118,7 @@ cdef class Driver:
 
 
 cdef void _fade_sums(double* n, double* a, double* b, uint64_t n_classes, double factor) noexcept nogil:
-    """The twin of `forgetting.fade_sums`: weights, and up to two other sums."""
+    """The twin of `fading.fade_sums`: weights, and up to two other sums."""
     cdef uint64_t c
     cdef double left
     for c in range(n_classes):
