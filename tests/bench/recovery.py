@@ -31,7 +31,7 @@ from streamnb import assembly, snapshots
 from streamnb.offsets import Account
 from streamnb.record import Partition
 from tests.bench.common import DATA, machine, markdown, progress
-from tests.bench.kafka_loops import KafkaLoops, broker
+from tests.bench.kafka_loops import PARTITIONS, KafkaLoops, broker
 from tests.bench.kernel_contenders import SPAM, built, shipped
 from tests.bench.kernel_growth import grow
 from tests.bench.throughput import input_lines
@@ -183,7 +183,7 @@ def main() -> int:
                     directory=home / "snapshots",
                 )
             )
-            positions = {Partition(topics.mail, number): Account(0, 0) for number in range(3)}
+            positions = {Partition(topics.mail, number): Account(0, 0) for number in range(PARTITIONS)}
             path = lay_down(home / "snapshots", size, positions) if size else None
             starts = [start(config, path) for _ in range(options.runs)]
             megabytes = path.stat().st_size / 1e6 if path else 0.0

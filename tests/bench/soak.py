@@ -31,10 +31,10 @@ import orjson
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
-from deploy.kafka.broker import BrokerError, free_port
+from deploy.kafka.broker import Broker, BrokerError, free_port
 from streamnb.transports.confluent import ConfluentSink, create_topics
 from tests.bench.common import machine, markdown, progress, versions
-from tests.kafka.proxy import Proxy, broker_behind_proxy
+from tests.kafka.proxy import Proxy, listeners
 
 PACKAGES = ("kafka-python", "confluent-kafka", "crc32c", "numpy")
 PARTITIONS = 3
@@ -266,7 +266,9 @@ def main() -> int:
     print(what, flush=True)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        broker, proxy, address = broker_behind_proxy(home / "broker", RETENTION)
+        port, behind, before = free_port(), free_port(), free_port()
+        broker = Broker(home / "broker", port, {**listeners(port, behind, before), **RETENTION})
+        proxy, address = Proxy(behind, before), f"127.0.0.1:{before}"
         try:
             broker.start()
         except BrokerError as error:
@@ -275,14 +277,14 @@ def main() -> int:
         try:
             topics = dict.fromkeys(("mail", "scores", "dead-letters"), PARTITIONS)
             create_topics({"bootstrap.servers": broker.address}, topics)
-            config, port = home / "soak.toml", free_port()
+            config, page = home / "soak.toml", free_port()
             text = CONFIG.format(
-                client=options.client, address=address, scores=scores, directory=home / "snapshots", port=port
+                client=options.client, address=address, scores=scores, directory=home / "snapshots", port=page
             )
             config.write_text(text)
             with proxy:
                 producer = Producer(broker.address, options.rate)
-                child = Child(config, home / "engine.log", port)
+                child = Child(config, home / "engine.log", page)
                 samples = soak(child, producer, proxy, options.minutes * 60)
                 code = child.end()
                 producer.close()

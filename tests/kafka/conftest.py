@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     import kafka  # noqa: F401
 
 from deploy.kafka.broker import Broker, UnreachableError, free_port  # noqa: E402
-from tests.kafka.proxy import Proxy  # noqa: E402
+from tests.kafka.proxy import Proxy, listeners  # noqa: E402
 
 _skipped: list[str] = []
 
@@ -83,14 +83,9 @@ def ports() -> tuple[int, int]:
 @pytest.fixture(scope="session")
 def own_broker(tmp_path_factory: pytest.TempPathFactory, ports: tuple[int, int]) -> Iterator[Broker]:
     """A broker to kill and to restart; it would create a topic for whoever let it."""
-    port, controller, (behind, before) = free_port(), free_port(), ports
-    direct, inner = f"PLAINTEXT://127.0.0.1:{port}", f"CONTROLLER://127.0.0.1:{controller}"
+    port = free_port()
     settings = {
-        # It has a second listener, whose clients are sent to the proxy of the fixture below.
-        "listeners": f"{direct},PROXIED://127.0.0.1:{behind},{inner}",
-        "advertised.listeners": f"{direct},PROXIED://127.0.0.1:{before}",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT",
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        **listeners(port, *ports),
         "auto.create.topics.enable": "true",
         # A killed broker is let in again when its old session is over: after 9 s by default.
         "broker.session.timeout.ms": "3000",

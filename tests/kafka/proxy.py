@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Literal, Self
 
-from deploy.kafka.broker import Broker, free_port
+from deploy.kafka.broker import free_port
 
 Cut = Literal["now", "before the response"]
 READ_BYTES = 1 << 16
@@ -112,23 +110,22 @@ class Proxy:
         writer.transport.abort()
 
 
-def broker_behind_proxy(
-    directory: Path, settings: Mapping[str, str] | None = None
-) -> tuple[Broker, Proxy, str]:
-    """A broker with a second listener behind a proxy, neither of them started; the address of the proxy.
+def listeners(port: int, behind: int, before: int) -> dict[str, str]:
+    """Settings of a broker with a second listener, whose clients are sent to a proxy.
 
-    Whoever connects to the broker's own address is not cut off with the others.
+    Who connects to its own address is not cut off with the others.
+
+    Parameters
+    ----------
+    port : int
+        The broker's own.
+    behind, before : int
+        Of the second listener, and of the proxy.
     """
-    behind, listen, controller = free_port(), free_port(), free_port()
-    broker = Broker(directory, port=free_port())
-    plain, inner = f"PLAINTEXT://{broker.address}", f"CONTROLLER://127.0.0.1:{controller}"
-    broker._settings = {
-        "listeners": f"{plain},PROXIED://127.0.0.1:{behind},{inner}",
-        "advertised.listeners": f"{plain},PROXIED://127.0.0.1:{listen}",
+    direct, controller = f"PLAINTEXT://127.0.0.1:{port}", free_port()
+    return {
+        "listeners": f"{direct},PROXIED://127.0.0.1:{behind},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"{direct},PROXIED://127.0.0.1:{before}",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT",
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "broker.session.timeout.ms": "3000",
-        "broker.heartbeat.interval.ms": "500",
-        **(settings or {}),
     }
-    return broker, Proxy(behind, listen), f"127.0.0.1:{listen}"
