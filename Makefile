@@ -55,6 +55,7 @@ format: install  ## mend format and what lint can mend
 
 bench: install  ## print throughput beside a bare loop on the same broker, speed and figures beside the peers
 	$(BIN)/python tests/bench/throughput.py
+	$(BIN)/python tests/bench/recovery.py
 	$(BIN)/python tests/bench/kernel.py
 	$(BIN)/python tests/bench/streams.py
 	$(BIN)/python tests/bench/posterior.py

@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.registry import Collector
 
 from streamnb.abstention import REASONS
 from streamnb.errors import TransportError
+from streamnb.metrics_page import serve_metrics
 from streamnb.record import Partition
 
 
@@ -110,7 +111,7 @@ class Metrics:
         if not settings.port:
             return
         try:
-            start_http_server(settings.port, settings.host, self.registry)
+            serve_metrics(self.registry, settings.host, settings.port)
         except OSError as error:
             raise TransportError(
                 f"The metrics page cannot be served on {settings.host}:{settings.port}: {error.strerror}.",

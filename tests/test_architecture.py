@@ -18,7 +18,7 @@ LAYERS = (
     ("refusals",),
     ("files", "lock", "record", "columns", "mailbox"),
     ("lines",),
-    ("abstention", "alphabet", "clock", "digest", "sections", "stopping", "watchdog"),
+    ("abstention", "alphabet", "clock", "digest", "metrics_page", "sections", "stopping", "watchdog"),
     ("whole", "stop_words"),
     ("tokens",),
     ("forgetting",),

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,14 +33,19 @@ def _python(folder: Path, *words: str, **env: str) -> subprocess.CompletedProces
     )
 
 
-def _wheel(folder: Path, **env: str) -> Path:
-    """A wheel of a clean copy of the repository, as ``pip`` builds it."""
+def _copy(folder: Path) -> Path:
+    """The repository as it is checked out, without what was built in it."""
     copy = folder / "copy"
     shutil.copytree(
         ROOT / "streamnb", copy / "streamnb", ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__")
     )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
+    return copy
+
+
+def _wheel(copy: Path, folder: Path, **env: str) -> Path:
+    """A wheel of a copy of the repository, as ``pip`` builds it."""
     at_hand = find_spec("Cython") is not None and find_spec("setuptools") is not None
     options = ["--no-build-isolation"] if at_hand else []
     done = _python(
@@ -91,8 +97,12 @@ def test_a_variable_chooses_the_plain_twin() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built with whatever compiler there is."""
-    return _wheel(tmp_path_factory.mktemp("wheel"))
+    """Built with whatever compiler there is, kept from taking its time: speed is not looked at here."""
+    folder = tmp_path_factory.mktemp("wheel")
+    quick = folder / "cc"
+    quick.write_text(f'#!/bin/sh\nexec {sysconfig.get_config_var("CC")} "$@" -O0\n')
+    quick.chmod(0o755)
+    return _wheel(_copy(folder), folder, CC=str(quick))
 
 
 def test_a_wheel_holds_the_kernel_and_its_types_but_no_c(wheel: Path) -> None:
@@ -115,9 +125,12 @@ def test_what_a_wheel_holds_is_what_runs(wheel: Path, tmp_path: Path) -> None:
     assert "about fifty times slower" not in _run(tmp_path).stderr
 
 
-def test_without_a_compiler_it_installs_runs_and_says_what_that_costs(tmp_path: Path) -> None:
+def test_without_a_compiler_it_installs_runs_and_says_what_that_costs(wheel: Path, tmp_path: Path) -> None:
     """A wheel without the kernel; a warning at import that names the reason, and the engine's first line."""
-    built = _wheel(tmp_path, CC="/bin/false", CXX="/bin/false")
+    copy = tmp_path / "copy"  # with the C that Cython made of it already
+    shutil.copytree(wheel.parent / "copy", copy, ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    assert list(copy.rglob("*.c"))
+    built = _wheel(copy, tmp_path, CC="/bin/false", CXX="/bin/false")
     zipfile.ZipFile(built).extractall(tmp_path)
     assert not [n for n in zipfile.ZipFile(built).namelist() if n.endswith((".so", ".c"))]
     imported = _python(tmp_path, "-c", WHICH)

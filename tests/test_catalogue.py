@@ -22,7 +22,7 @@ CORE = [
     *rows("C", *range(1, 8)),  # process
     *rows("D", *range(1, 11)),  # disk
     *rows("F", 1, 2, 3, 5, 6),  # attacks on the model
-    *rows("G", 1, 2, 5, 8, 9, 11),  # HTTP, secrets, supply chain
+    *rows("G", 1, 2, 5, 8, 9, 11),  # the pages, names from outside, pickles, secrets
 ]
 
 # Tests that are older than the names: what they hold is the row.
@@ -30,8 +30,6 @@ BY_OTHER_NAMES = {
     "C4": "kafka/test_pipeline.py::test_a_second_signal_exits_at_once_without_harm",
     "C5": "kafka/test_crash.py::test_C1_C3_B2_B3_nothing_that_befalls_it_loses_or_doubles_a_message",
 }
-
-NO_SERVER_YET = dict.fromkeys(rows("G", 1, 2, 5, 8), "there is no HTTP server yet")
 
 
 def named_by_row() -> dict[str, list[str]]:
@@ -44,16 +42,10 @@ def named_by_row() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("row", [row for row in CORE if row not in NO_SERVER_YET])
+@pytest.mark.parametrize("row", CORE)
 def test_every_core_fault_has_a_test(row: str) -> None:
     """By its name, or by the one that is named here and exists."""
     file, _, name = BY_OTHER_NAMES.get(row, "").partition("::")
     by_another_name = file and f"def {name}(" in (TESTS / file).read_text()
 
     assert by_another_name or named_by_row().get(row), f"no test is named test_{row}_..."
-
-
-def test_what_waits_for_a_server_waits_for_nothing_else() -> None:
-    """Once there is one, these rows need tests like all others."""
-    assert not (TESTS.parent / "streamnb" / "server").exists()
-    assert not named_by_row().keys() & NO_SERVER_YET.keys()

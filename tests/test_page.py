@@ -53,7 +53,7 @@ def test_the_page_needs_no_network() -> None:
     assert re.findall(r"<script[^>]*\ssrc=", html) == []
 
 
-def test_a_stream_cannot_write_into_the_page() -> None:
+def test_G5_a_stream_cannot_write_into_the_page() -> None:
     """Classes and words are its own, and hostile."""
     html, _ = drawn([HOSTILE, "ham"] * 30)
     assert HOSTILE not in html

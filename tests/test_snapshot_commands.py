@@ -167,6 +167,15 @@ def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize("command", ["pin", "unpin", "rollback"])
+def test_G8_a_snapshot_is_named_by_its_number_alone(command: str, tmp_path: Path) -> None:
+    """A path in its place leads nowhere."""
+    snapshots.SnapshotDirectory(tmp_path / "kept").close()
+    for name in ("../../etc/passwd", "snapshot-0000000001.snb", "-1", "1e3"):
+        result = CliRunner().invoke(app, ["snapshot", command, str(tmp_path / "kept"), "--", name])
+        assert result.exit_code == 2, result.output
+
+
 def test_a_model_that_was_merged_is_gone_on_from(tmp_path: Path) -> None:
     """Its file is a snapshot as any other."""
     path = tmp_path / "both.snb"

@@ -150,7 +150,7 @@ def test_a_foreign_file_is_left_alone(tmp_path: Path, name: str) -> None:
     store.close()
 
 
-def test_a_link_in_a_snapshots_place_is_refused(tmp_path: Path) -> None:
+def test_G8_a_link_in_a_snapshots_place_is_refused(tmp_path: Path) -> None:
     """What it leads to could be anything; a directory neither is a snapshot."""
     store = filled(tmp_path, 1)
     (tmp_path / "snapshot-0000000002.snb").symlink_to(tmp_path / "snapshot-0000000001.snb")

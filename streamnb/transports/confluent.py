@@ -52,6 +52,7 @@ __all__ = ["ConfluentSink", "ConfluentSource", "create_topics", "describe_topics
 COMMIT_TIMEOUT_S = 3.0
 COMMIT_STEP_S = 0.01
 LOOK_AGAIN_S = 60.0
+LEADER_WAIT_S = 0.1
 NO_GROUP = "streamnb"  # librdkafka wants a name, under which it joins nothing and commits nothing
 NO_TIMESTAMP = 0  # the type of a record's timestamp
 
@@ -66,6 +67,10 @@ _DAMAGED = {
     KafkaError._BAD_COMPRESSION,
     KafkaError._UNDERFLOW,
     KafkaError._NOT_IMPLEMENTED,
+}
+_LEADERLESS = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
 }
 _PASSING = {
     KafkaError._TRANSPORT,
@@ -314,10 +319,21 @@ class ConfluentSource(TopicSource):
         begin, end = {}, {}
         for one in partitions:
             with translated(f"Looking up the ends of {one}", self._settings):
-                begin[one], end[one] = self._asking().get_watermark_offsets(
-                    TopicPartition(*one), REQUEST_TIMEOUT_S
-                )
+                begin[one], end[one] = self._ends_of(TopicPartition(*one))
         return begin, end
+
+    def _ends_of(self, partition: TopicPartition) -> tuple[int, int]:
+        """Asked again while its leader is being chosen: unlike a poll, librdkafka gives this question up."""
+        deadline_s = time.monotonic() + REQUEST_TIMEOUT_S
+        while True:
+            try:
+                low, high = self._asking().get_watermark_offsets(partition, REQUEST_TIMEOUT_S)
+            except KafkaException as error:
+                if error.args[0].code() not in _LEADERLESS or time.monotonic() > deadline_s:
+                    raise
+                time.sleep(LEADER_WAIT_S)
+            else:
+                return low, high
 
 
 def _topic_id(found: Uuid | None) -> str:

@@ -1,6 +1,6 @@
 """From the start of a process to ready: the snapshot read, the log found, what came since read again.
 
-``python tests/bench/recovery.py [--largest TOKENS] [--replay N] [--live R] [--runs R] [--data DIR]``
+``python tests/bench/recovery.py [--largest TOKENS] [--replay N] [--live R] [--runs R] [--kafka ADDRESS]``
 
 A snapshot of so many tokens is laid down for `configs/spam.toml`, and records that came after it in a topic
 of a real broker. Then the engine is started as an operator does, and timed from before its process exists: to
@@ -159,13 +159,14 @@ def main() -> int:
     parser.add_argument("--replay", type=int, default=20_000, help="records that wait (%(default)s)")
     parser.add_argument("--live", type=float, default=2_000, help="records/s of the stream (%(default)s)")
     parser.add_argument("--runs", type=int, default=3, help="the median counts (%(default)s)")
+    parser.add_argument("--kafka", metavar="ADDRESS", help="a running broker; by default one is started")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the streams (%(default)s)")
     options = parser.parse_args()
     what, lines = input_lines(options.data, options.replay)
     print(f"{machine()}\n{what} to read again; the median of {options.runs} runs\n", flush=True)
     sizes = [0, *(10**power for power in range(5, 8) if 10**power <= options.largest)]
     rows = []
-    with tempfile.TemporaryDirectory() as folder, broker(None) as address:
+    with tempfile.TemporaryDirectory() as folder, broker(options.kafka) as address:
         if address is None:
             return 69
         topics = KafkaLoops(address, lines, {})

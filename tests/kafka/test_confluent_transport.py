@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaError, Uuid
+from confluent_kafka import KafkaError, KafkaException, Uuid
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
@@ -154,6 +154,30 @@ def test_a_poll_returns_with_the_first_records(topic: str, client: Client, sourc
         pass
     assert values(batches) == [b"a"]
     assert time.monotonic() - began < 30
+
+
+def test_a_leader_that_is_being_chosen_is_asked_again(
+    topic: str, client: Client, source: MakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Librdkafka gives up the question for a log's ends at once: a topic just made would stop a start."""
+    reader = source(topic, client)
+    reader.open({}, "earliest")
+    asked = reader._asking()
+
+    class Choosing:
+        left = 2
+
+        def get_watermark_offsets(self, partition: object, timeout: float) -> tuple[int, int]:
+            if self.left:
+                self.left -= 1
+                raise KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
+            low, high = asked.get_watermark_offsets(partition, timeout)
+            return low, high
+
+    choosing = Choosing()
+    monkeypatch.setattr(reader, "_asking", lambda: choosing)
+    assert set(reader.end_offsets().values()) == {0}
+    assert choosing.left == 0
 
 
 def test_records_removed_under_a_reader_stop_it(

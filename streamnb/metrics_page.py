@@ -1,0 +1,100 @@
+"""The server of the metrics page: few connections at a time and none for long, whoever asks.
+
+The one of prometheus-client starts a thread for each connection and waits for its request as long as it
+likes; ten thousand that say nothing would be ten thousand threads beside the stream.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from socketserver import ThreadingMixIn
+from threading import BoundedSemaphore, Thread, Timer
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+
+CONNECTIONS_MAX = 16  # further ones are hung up on
+CONNECTION_S_MAX = 10.0  # for the request and the answer
+_log = logging.getLogger("streamnb.metrics")
+
+
+def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> Callable[[], None]:
+    """Serve a registry's page from a thread of its own, which ends with the process.
+
+    Parameters
+    ----------
+    registry : CollectorRegistry
+    host : str
+    port : int
+        1 to 65535.
+
+    Returns
+    -------
+    callable
+        Ends it sooner.
+
+    Raises
+    ------
+    OSError
+        The address is taken or not this machine's.
+    """
+    server = _Server(host, port)
+    server.set_app(make_wsgi_app(registry))
+    Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+
+    return stop
+
+
+class _Handler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
+        _log.debug(format, *args)
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, host: str, port: int) -> None:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        self.address_family, address = found[0][0], found[0][4]
+        self._free = BoundedSemaphore(CONNECTIONS_MAX)
+        super().__init__((str(address[0]), int(address[1])), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as socketserver's
+        if not self._free.acquire(blocking=False):
+            _log.debug("%s is one connection too many", client_address)
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread could be started
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        hang_up = Timer(CONNECTION_S_MAX, _hang_up, [request])
+        hang_up.daemon = True
+        hang_up.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            hang_up.cancel()
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        del request
+        _log.debug("%s was not answered", client_address, exc_info=True)
+
+
+def _hang_up(request: socket.socket) -> None:
+    try:
+        request.shutdown(socket.SHUT_RDWR)
+    except OSError as error:  # it ended at the same moment
+        _log.debug("nothing to hang up: %s", error)
