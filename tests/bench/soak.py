@@ -22,6 +22,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import linear_regression, median
 from typing import NamedTuple
@@ -241,8 +242,9 @@ def soak(child: Child, producer: Producer, proxy: Proxy, seconds: float) -> list
     while (now_s := time.monotonic()) < began_s + seconds and child.process.poll() is None:
         producer.catch_up()
         if now_s >= next_sample_s:
-            samples.append(child.sample(producer.produced))
-            progress(str(samples[-1]))
+            with suppress(IndexError, OSError):  # it has ended since
+                samples.append(child.sample(producer.produced))
+                progress(str(samples[-1]))
             next_sample_s += SAMPLE_S
         if now_s >= next_cut_s:
             proxy.cut("now")
@@ -292,7 +294,8 @@ def main() -> int:
         finally:
             broker.stop()
     header = ["minute", "records/s", "lag", "most", "RSS, MiB", "most", "descriptors", "threads", "CPU"]
-    print(f"\n{markdown(header, rows(samples), texts=0)}\n\n{slopes(samples)}")
+    if len(samples) > 2:
+        print(f"\n{markdown(header, rows(samples), texts=0)}\n\n{slopes(samples)}")
     again, kept = said.count("starting again"), said.count(" holds ")
     print(f"{kept:,} snapshots; begun again {again} times in the process; exit code {code}.")
     if code:
