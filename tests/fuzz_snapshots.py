@@ -324,12 +324,12 @@ def fuzz(runs: int, seed: int) -> tuple[list[str], Counter[str]]:
                 data = header_mutated(contents[which], draw)
             case _:
                 data = numbers_mutated(contents[which], draw)
-        began_s = time.perf_counter()
+        began_s = time.process_time()  # the machine may be busy with others
         try:
             outcomes[outcome_of(data)] += 1
         except Exception as error:  # noqa: BLE001 - whatever it is, it should not have come
             harm.append(f"run {i} of seed {seed}: {error!r}")
-        if (took_s := time.perf_counter() - began_s) > SECONDS_MAX:
+        if (took_s := time.process_time() - began_s) > SECONDS_MAX:
             harm.append(f"run {i} of seed {seed}: {took_s:.1f} s")
     return harm, outcomes
 
