@@ -318,6 +318,7 @@ DAMAGES: dict[str, Damage] = {
     "a negative count": lambda s: s["counts"].__setitem__((0, 0), -1.0),
     "a count that is not a number": lambda s: s["counts"].__setitem__((0, 0), np.nan),
     "an infinite count": lambda s: s["counts"].__setitem__((0, 0), np.inf),
+    "counts whose sum is beyond all floats": lambda s: s["counts"].__setitem__(slice(2), 1.7e308),
     "another total": lambda s: s["totals"].__setitem__((0, 0), 7.0),
     "an infinite total": lambda s: s["totals"].__setitem__((0, 0), np.inf),
     "a row of nothing": lambda s: s["counts"].__setitem__(0, 0.0),
