@@ -27,7 +27,7 @@ demo: install  ## run the main job on a broker of its own: live scores, then a s
 	$(BIN)/streamnb demo --messages 1200
 
 test: install  ## run the tests; with Java 17 and Maven also against a real broker
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # Built from a copy, so that nothing here is replaced. Python's own allocator would hide overruns, and the
 # sanitizer keeps what was freed, so the tests of how much memory is held say nothing under it.

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from streamnb._kernel.coins cimport all_absent
-from streamnb._kernel.features cimport LOGS_BITS, RATIOS_BITS, Feature, Features, Log, Ratio, View
+from streamnb._kernel.features cimport LOGS_BITS, Feature, Features, Log, View
 from streamnb._kernel.table cimport Table
 
 cdef enum:
@@ -34,25 +34,6 @@ cdef inline double log_count(const View* view, double count) noexcept nogil:
     return kept.log
 
 
-cdef inline double log_ratio(const View* view, double n, double rest) noexcept nogil:
-    """``log((n + alpha) / (rest + alpha))``, kept by both; not where they fade."""
-    cdef uint64_t n_bits, rest_bits
-    cdef Ratio* kept
-    n += view.pseudo
-    rest += view.pseudo
-    if view.fades:
-        return log(n / rest)
-    memcpy(&n_bits, &n, sizeof(double))
-    memcpy(&rest_bits, &rest, sizeof(double))
-    n_bits *= <uint64_t>0x9E3779B97F4A7C15
-    rest_bits *= <uint64_t>0xD1B54A32D192ED03
-    kept = view.ratios + ((n_bits + rest_bits) >> (64 - RATIOS_BITS))
-    if kept.n != n or kept.rest != rest:
-        kept.n, kept.rest = n, rest
-        kept.log = log(n / rest)
-    return kept.log
-
-
 cdef inline void against_rest(
     const Table* table,
     const Features* features,
@@ -72,7 +53,7 @@ cdef inline void against_rest(
     cdef double* q = x + S
     cdef double* rare_x = q + S
     cdef double* rare_q = rare_x + S
-    cdef double n = 0.0, weight = 0.0, n_t, rare, mean, value, g, f, z
+    cdef double n = 0.0, weight = 0.0, n_t, n_c, none, rare, mean, value, g, f, z
     cdef const double* row
     cdef const Feature* feature
     cdef uint64_t i, c, j
@@ -95,8 +76,10 @@ cdef inline void against_rest(
         for c in range(C):
             n_t += row[c]
         mean = 0.0
+        none = log(view.pseudo / (n_t + view.pseudo))  # of every class that has not taught it: of many, most
         for j in range(S):
-            value = log_ratio(view, row[active[j]], n_t - row[active[j]]) - base[j]
+            n_c = row[active[j]]
+            value = (log((n_c + view.pseudo) / (n_t - n_c + view.pseudo)) if n_c > 0.0 else none) - base[j]
             d[j] = value
             mean += value
         mean /= <double>S
@@ -141,7 +124,7 @@ cdef inline void against_the_other(
         n_t = 0.0
         for c in range(C):
             n_t += row[c]
-        value = log_ratio(view, row[active[0]], row[active[1]]) - base
+        value = log((row[active[0]] + view.pseudo) / (row[active[1]] + view.pseudo)) - base
         rare = feature.f * n_t / (n_t + k.rare_tokens)
         weight += feature.f
         g = value * fabs(value)

@@ -19,7 +19,6 @@ cdef enum:
 
 cdef enum:
     LOGS_BITS = 10  # logarithms that a model keeps: 16 KiB, near enough to the processor
-    RATIOS_BITS = 10  # and 24 KiB
 
 cdef enum:
     STAMP = 4294967296  # a stamp leaves room for so many features
@@ -33,12 +32,6 @@ cdef struct Part:  # of a view of text
 
 cdef struct Log:
     double of
-    double log
-
-
-cdef struct Ratio:
-    double n
-    double rest
     double log
 
 
@@ -56,7 +49,6 @@ cdef struct View:
     double pseudo  # alpha or mu
     Normals normals  # of numbers
     Log* logs  # those of log(count + alpha) that were asked for last, by any view; see evidence.pxd
-    Ratio* ratios  # and of log((n + alpha) / (rest + alpha))
     bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
     double without  # so many without
     double half  # of the unknown word, in a Dirichlet's background

@@ -37,8 +37,8 @@ from streamnb._kernel.drops cimport Drops, drop, load_drops
 from streamnb._kernel.evidence cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants
 from streamnb._kernel.features cimport (
     BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, LOGS_BITS,
-    NUMBER, PAIRS, RATIOS_BITS, STAMP, WORDS, Feature, Features, Given, Log, Part, Ratio, View, count_features, give,
-    read_view, take_given, weigh
+    NUMBER, PAIRS, STAMP, WORDS, Feature, Features, Given, Log, Part, View, count_features, give, read_view,
+    take_given, weigh
 )
 from streamnb._kernel.fields cimport Total, add_category, add_flag, says_true
 from streamnb._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, Moments, Normals, add_log_density, add_number
@@ -132,7 +132,6 @@ cdef class Driver:
 
     cdef View* views
     cdef Log* logs
-    cdef Ratio* ratios
     cdef uint64_t n_views, n_groups, n_given, n_numbers
     cdef int64_t first_tokens  # the view whose known and unknown tokens are told, or -1
     cdef bint calibrated, raw, uniform
@@ -246,7 +245,7 @@ cdef class Driver:
             into.n = reader.n
         if into.reader == CHARACTERS:
             into.characters_max = reader.characters_max
-        into.logs, into.ratios = self.logs, self.ratios
+        into.logs = self.logs
         into.smoothing = SMOOTH_NONE
         if isinstance(event, Bernoulli):
             self.coins.append((into - self.views, view.name))
@@ -261,13 +260,10 @@ cdef class Driver:
     cdef _keep_logs(self):
         cdef uint64_t i
         self.logs = <Log*>malloc((1 << LOGS_BITS) * sizeof(Log))
-        self.ratios = <Ratio*>malloc((1 << RATIOS_BITS) * sizeof(Ratio))
-        if not (self.logs and self.ratios):
+        if self.logs == NULL:
             raise MemoryError("no memory for a driver")
         for i in range(1 << LOGS_BITS):
             self.logs[i].of = -1.0  # no count is
-        for i in range(1 << RATIOS_BITS):
-            self.ratios[i].n = -1.0
 
     cdef _describe_parts(self, View* into, list parts):
         cdef Part* part
@@ -300,7 +296,6 @@ cdef class Driver:
                 free(self.tokens[i].items)
         free(self.views)
         free(self.logs)
-        free(self.ratios)
         free(self.tokens)
         free(self.moments)
         free(self.features.ends)

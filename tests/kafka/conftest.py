@@ -24,8 +24,6 @@ with warnings.catch_warnings():
 from deploy.kafka.broker import Broker, UnreachableError, free_port  # noqa: E402
 from tests.kafka.proxy import Proxy, listeners  # noqa: E402
 
-_skipped: list[str] = []
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test in this folder."""
@@ -45,7 +43,8 @@ def pytest_runtest_logfinish() -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
     """Say last, where it is seen, that nothing was tested against a real broker, and why."""
     yield
-    for reason in _skipped:
+    skipped = [report for report in terminalreporter.getreports("skipped") if "kafka" in report.keywords]
+    for reason in sorted({report.longrepr[2].removeprefix("Skipped: ") for report in skipped}):
         terminalreporter.write_line(f"No test ran against a real Kafka broker: {reason}", yellow=True)
 
 
@@ -56,8 +55,6 @@ def start_or_skip(broker: Broker) -> Broker:
     except UnreachableError as error:
         if os.environ.get("CI") == "true":
             pytest.fail(str(error))
-        if str(error) not in _skipped:
-            _skipped.append(str(error))
         pytest.skip(str(error))
     return broker
 
