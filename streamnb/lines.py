@@ -160,10 +160,11 @@ class LineReader:
             if self._open_bytes:
                 self._complete(b"", terminated=False)
             return
-        *pieces, rest = chunk.split(b"\n")
+        pieces = chunk.split(b"\n")
+        rest = pieces.pop()
         if pieces and self._open_bytes:
             self._complete(pieces.pop(0), terminated=True)
-        if b"\r\n" in chunk or max(map(len, pieces), default=0) > self._line_bytes_max:
+        if b"\r" in chunk or max(map(len, pieces), default=0) > self._line_bytes_max:
             for piece in pieces:
                 self._complete(piece, terminated=True)
         else:  # nothing to cut or to leave out

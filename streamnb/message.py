@@ -182,10 +182,8 @@ class Decoder:
         keys_max, headers_max = self.fields.key_bytes_max, self.fields.headers_max
         if any(records.keys) and max(len(key or b"") for key in records.keys) > keys_max:
             for row, key in enumerate(records.keys):
-                if len(key or b"") > keys_max:
-                    what = (
-                        f"A key of {len(key or b'')} bytes is more than `message.key_bytes_max` = {keys_max}."
-                    )
+                if (size := len(key or b"")) > keys_max:
+                    what = f"A key of {size} bytes is more than `message.key_bytes_max` = {keys_max}."
                     refused[row] = RecordError("oversized", what)
         if any(records.headers):
             for row, headers in enumerate(records.headers):
@@ -221,6 +219,8 @@ class Decoder:
         rows: list[int] = []
         refused: list[Refusal] = []
         loads, bytes_max = orjson.loads, self.fields.bytes_max
+        if not envelopes and (whole := _all_objects(values, bytes_max)) is not None:
+            return whole, list(range(len(values))), refused
         for row, value in enumerate(values):
             if value is None:
                 refused.append((row, RecordError("tombstone", "The record has no value.")))
@@ -274,10 +274,21 @@ class Decoder:
         if not label:
             raise RecordError("label", "The label is empty; leave it out where there is none.")
         if len(label) > LABEL_CHARACTERS_MAX:
-            raise RecordError(
-                "label", f"The label has {len(label)} characters, more than {LABEL_CHARACTERS_MAX}."
-            )
+            what = f"The label has {len(label)} characters, more than {LABEL_CHARACTERS_MAX}."
+            raise RecordError("label", what)
         return label
+
+
+def _all_objects(values: list[bytes | None], bytes_max: int) -> list[dict[str, object]] | None:
+    """The objects of a batch without a fault, which most are; ``None`` where each has to be looked at."""
+    there = [value for value in values if value is not None]
+    if len(there) < len(values) or max(map(len, there), default=0) > bytes_max:
+        return None
+    try:
+        parsed = list(map(orjson.loads, there))
+    except orjson.JSONDecodeError:
+        return None
+    return parsed if {dict}.issuperset(map(type, parsed)) else None
 
 
 def _times(records: RecordBatch, rows: Sequence[int]) -> list[float | None]:

@@ -88,15 +88,17 @@ class JsonlSource:
         if not lines:
             return []
         self._next_offset += len(lines)
-        offsets: list[int] = []
-        values: list[bytes | None] = []
+        offsets = list(range(first, self._next_offset))
+        values: list[bytes | None] = [line for line in lines if isinstance(line, bytes)]
         unreadable: list[Unreadable] = []
-        for offset, line in enumerate(lines, first):
-            if isinstance(line, bytes):
-                offsets.append(offset)
-                values.append(line)
-            else:
-                unreadable.append(Unreadable(offset, offset + 1, f"line of {line.bytes_total} bytes"))
+        if len(values) < len(lines):
+            named = list(zip(offsets, lines, strict=True))
+            offsets = [offset for offset, line in named if isinstance(line, bytes)]
+            unreadable = [
+                Unreadable(offset, offset + 1, f"line of {line.bytes_total} bytes")
+                for offset, line in named
+                if not isinstance(line, bytes)
+            ]
         n = len(values)
         return [
             RecordBatch(
