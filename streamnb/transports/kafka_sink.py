@@ -23,7 +23,12 @@ from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, TopicSink
 
 CLOSE_TIMEOUT_S = 10.0
 
-FENCED = (ProducerFencedError, InvalidProducerEpochError)
+_FENCED = (ProducerFencedError, InvalidProducerEpochError)
+
+
+def is_fenced(error: KafkaError) -> bool:
+    """Whether a transactional producer is not let in any more; the client wraps what it was told before."""
+    return any(isinstance(cause, _FENCED) for cause in (error, *error.args))
 
 
 def fenced(error: KafkaError) -> FencedError:
@@ -230,7 +235,7 @@ class KafkaSink(TopicSink):
         self._raise_failure()
 
     def _fail(self, target: int | None, cause: object) -> None:
-        if isinstance(cause, FENCED) and self._failure is None:
+        if isinstance(cause, KafkaError) and is_fenced(cause) and self._failure is None:
             self._failure = fenced(cause)
         super()._fail(target, cause)
 

@@ -22,7 +22,7 @@ from kafka.structs import OffsetAndMetadata
 from streamnb.errors import TransactionError
 from streamnb.record import Partition
 from streamnb.transports.kafka_client import client_settings, connect, translated
-from streamnb.transports.kafka_sink import CLOSE_TIMEOUT_S, FENCED, Producer, fenced, new_producer
+from streamnb.transports.kafka_sink import CLOSE_TIMEOUT_S, Producer, fenced, is_fenced, new_producer
 
 # How long after `delivery_timeout_ms` the broker aborts what nobody ended, so that readers wait no longer. It
 # shuts out the producer with it, as if another learner had begun, so it must not come first.
@@ -134,9 +134,9 @@ class KafkaTransactions:
     def _known(self) -> Iterator[None]:
         try:
             yield
-        except FENCED as error:
-            raise fenced(error) from error
         except KafkaError as error:
+            if is_fenced(error):
+                raise fenced(error) from error
             raise TransactionError(
                 f"What became of a transaction of the group {self._group} is not known: {error!r}.",
                 "Start again: the engine resumes from its last snapshot.",

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from kafka.errors import KafkaError, ProducerFencedError
 
 from deploy.kafka.broker import Broker
 from streamnb import assembly
@@ -18,6 +19,7 @@ from streamnb.config import load
 from streamnb.errors import FencedError, SettingsError
 from streamnb.metrics import Metrics
 from streamnb.record import Partition
+from streamnb.transports.kafka_sink import is_fenced
 from streamnb.transports.kafka_transactions import KafkaTransactions
 from tests.kafka.accidents import Child
 from tests.kafka.test_pipeline import Pipeline, order_free_digest, pipeline, plain_loop
@@ -154,6 +156,14 @@ def test_B12_a_learner_that_stood_still_while_another_took_over_does_no_harm(
     assert zombie.returncode == FencedError.exit_code, errors
     assert "Another learner has begun" in errors
     assert [offset for offset, _ in pipe.scores()[0]] == list(range(5000))
+
+
+def test_B12_what_the_client_was_told_before_it_refuses_to_send_is_heard() -> None:
+    """A second refusal holds the first: taken for any other fault, it would start the shut-out learner again."""
+    refused = KafkaError("Cannot perform send because at least one previous request has failed.")
+    assert is_fenced(KafkaError(*refused.args, ProducerFencedError()))
+    assert is_fenced(ProducerFencedError())
+    assert not is_fenced(refused)
 
 
 def test_B2_a_broker_killed_and_started_again_is_gone_on_with(own_broker: Broker, tmp_path: Path) -> None:
