@@ -159,7 +159,7 @@ def test_B12_a_learner_that_stood_still_while_another_took_over_does_no_harm(
 
 
 def test_B12_what_the_client_was_told_before_it_refuses_to_send_is_heard() -> None:
-    """A second refusal holds the first: taken for any other fault, it would start the shut-out learner again."""
+    """A second refusal holds the first; taken for another fault, the shut-out learner would start again."""
     refused = KafkaError("Cannot perform send because at least one previous request has failed.")
     assert is_fenced(KafkaError(*refused.args, ProducerFencedError()))
     assert is_fenced(ProducerFencedError())
