@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import random
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streamnb import _kernel, assembly, config, forgetting
+from streamnb import assembly, config, forgetting
 from streamnb.blocks import Categories, Flags, Numbers
 from streamnb.columns import Batch, Label
 from streamnb.dead_letters import DeadLetterLimits, DeadLetters
@@ -58,7 +59,8 @@ VIEWS: dict[str, list[View]] = {
     "ranges": [View("n", Numbers(fields=("size",)), Binned((0.0, 1.0)))],
 }
 EACH = pytest.mark.parametrize("views", VIEWS.values(), ids=VIEWS)
-TWINS = pytest.mark.parametrize("compiled", [False, True] if _kernel.compiled else [False])
+PURE = os.environ.get("STREAMNB_PURE", "") not in {"", "0"}
+TWINS = pytest.mark.parametrize("compiled", [False] if PURE else [False, True])
 
 MESSAGE = st.fixed_dictionaries(
     {
@@ -660,7 +662,7 @@ COMPILED: dict[str, Callable[[], list[View]]] = {
 }
 
 
-@pytest.mark.skipif(not _kernel.compiled, reason="no compiled twin")
+@pytest.mark.skipif(PURE, reason="STREAMNB_PURE is set")
 @pytest.mark.parametrize("views", COMPILED.values(), ids=COMPILED)
 @given(
     st.data(), st.lists(st.tuples(MESSAGE, st.sampled_from([None, "ham", "spam", "work"])), max_size=24), HOW
