@@ -71,6 +71,7 @@ LAYERS = (
         "transports.confluent_client",
         "transports.embedded",
     ),
+    ("transports.kafka_producer",),
     ("transports.kafka_sink", "transports.confluent_sink"),
     ("transports.memory", "transports.jsonl", "transports.kafka", "transports.confluent"),
     ("transports.kafka_transactions", "transports.memory_transactions"),

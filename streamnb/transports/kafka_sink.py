@@ -1,7 +1,5 @@
 """A Kafka topic as a sink: every record acknowledged by all replicas in sync, or an error that stays."""
 
-# ruff: noqa: SLF001  the client has no public name for the state of a transaction
-
 from __future__ import annotations
 
 import time
@@ -10,120 +8,21 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from kafka import KafkaProducer, TopicPartition
-from kafka.errors import InvalidProducerEpochError, KafkaError, KafkaTimeoutError, ProducerFencedError
+from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
-from kafka.producer.transaction_manager import TransactionManager, TransactionState
-from kafka.serializer import Serializer
 
-from streamnb.errors import DeliveryError, FencedError
+from streamnb.errors import DeliveryError
 from streamnb.record import Headers
-from streamnb.transports.kafka_client import brokers, client_settings, connect, describe_topics
-from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, TopicSink
-
-CLOSE_TIMEOUT_S = 10.0
-
-_FENCED = (ProducerFencedError, InvalidProducerEpochError)
-
-
-def is_fenced(error: KafkaError) -> bool:
-    """Whether a transactional producer is not let in any more; the client wraps what it was told before."""
-    return any(isinstance(cause, _FENCED) for cause in (error, *error.args))
-
-
-def fenced(error: KafkaError) -> FencedError:
-    """The error of a transactional producer that is not let in any more."""
-    return FencedError(
-        f"Another learner has begun under this group, or this one stood still too long: {error!r}.",
-        "Let only one run, or give each a `source.group` of its own.",
-    )
-
-
-class _Nothing(Serializer):  # type: ignore[misc]
-    """Lets a record have neither key nor value: Kafka takes it, kafka-python's ``send`` does not."""
-
-    NOTHING = object()
-
-    def serialize(self, topic: str, headers: object, data: object) -> object:  # noqa: ARG002
-        return None if data is self.NOTHING else data
-
-
-class _AskedOnce:
-    """A transaction's partitions, of which the client is asked once and not with every record.
-
-    Its own way takes four locks a record, which costs a quarter of sending one. What is looked at here says
-    the same: a transaction with an error is in another state.
-
-    Parameters
-    ----------
-    manager : TransactionManager
-    """
-
-    def __init__(self, manager: TransactionManager) -> None:
-        self._manager = manager
-        self._ask = manager.maybe_add_partition_to_transaction
-
-    def __call__(self, partition: TopicPartition) -> None:
-        manager = self._manager
-        if (
-            manager._current_state is not TransactionState.IN_TRANSACTION
-            or partition not in manager._partitions_in_transaction
-        ):
-            self._ask(partition)
-
-
-class Producer(KafkaProducer):  # type: ignore[misc]
-    """kafka-python's producer, made by `new_producer`."""
-
-    def __init__(self, **configs: object) -> None:
-        super().__init__(**configs)
-        # As in `Consumer`: the setting of this name does not reach the requests.
-        self._metadata.config["allow_auto_create_topics"] = False
-        manager = self._transaction_manager
-        if manager is not None and manager.is_transactional():
-            manager.maybe_add_partition_to_transaction = _AskedOnce(manager)
-
-    def abandon(self) -> None:
-        """Fail what is in flight, so that `close` does not wait for it."""
-        self._sender.force_close()
-
-    def commit(self, offsets: Mapping[object, object], group: str, timeout_ms: int) -> None:
-        """Commit offsets and the open transaction; the client's own calls would wait without end.
-
-        Raises
-        ------
-        KafkaError
-            It failed, or nobody answered in time.
-        """
-        manager = self._transaction_manager
-        for step in (lambda: manager.send_offsets_to_transaction(offsets, group), manager.begin_commit):
-            result = step()
-            self._sender.wakeup()
-            if not result.wait(timeout_ms):
-                raise KafkaTimeoutError(f"no answer to a commit within {timeout_ms} ms")
-
-
-def new_producer(settings: Mapping[str, object], *, delivery_timeout_ms: int, **owned: object) -> Producer:
-    """A connected producer that waits for every replica in sync and sends each record once, in order.
-
-    Raises
-    ------
-    SettingsError
-        The client refuses its settings.
-    TransportError
-        No broker answers.
-    """
-    producer: Producer = connect(
-        Producer,
-        {"metrics_enabled": False, "linger_ms": LINGER_MS, "batch_size": BATCH_BYTES, **settings},
-        acks="all",
-        enable_idempotence=True,
-        delivery_timeout_ms=delivery_timeout_ms,
-        allow_auto_create_topics=False,
-        value_serializer=_Nothing(),
-        **owned,
-    )
-    return producer
+from streamnb.transports.kafka_client import brokers, client_settings, describe_topics
+from streamnb.transports.kafka_producer import (
+    CLOSE_TIMEOUT_S,
+    NOTHING,
+    Producer,
+    fenced,
+    is_fenced,
+    new_producer,
+)
+from streamnb.transports.topics import TopicSink
 
 
 class _Transactions(Protocol):
@@ -208,7 +107,7 @@ class KafkaSink(TopicSink):
                     or self._in_flight_bytes + size > self._in_flight_bytes_max
                 ):
                     self._wait_for_oldest(time.monotonic(), 2 * self._delivery_timeout_ms)
-                content = _Nothing.NOTHING if value is None else value
+                content = NOTHING if value is None else value
                 future = send(self._topic, content, key, list(names), target)
                 future.add_errback(failed)
                 in_flight.append((future, target, size))

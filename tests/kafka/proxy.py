@@ -29,7 +29,7 @@ class Proxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
         self._writers: set[asyncio.StreamWriter] = set()
-        self._cut_responses = False
+        self._cut_responses = self._refused = False
         self._delay_s, self._read_bytes = 0.0, READ_BYTES
         self._listening = threading.Event()
 
@@ -46,6 +46,12 @@ class Proxy:
     def cut(self, when: Cut) -> None:
         """Reset every connection: at once, or when the broker's next answer comes, which is not passed on."""
         self._loop.call_soon_threadsafe(self._cut_all if when == "now" else self._arm)
+
+    def refuse(self, refused: bool) -> None:
+        """Reset every connection, and each that is asked for, until told otherwise."""
+        self._refused = refused
+        if refused:
+            self.cut("now")
 
     def slow(self, delay_s: float, read_bytes: int = READ_BYTES) -> None:
         """Let every connection pass on at most `read_bytes` at a time, each way, so long after they came."""
@@ -75,6 +81,9 @@ class Proxy:
         self._loop.run_until_complete(asyncio.sleep(0.05))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._refused:
+            writer.transport.abort()
+            return
         try:
             from_broker, to_broker = await asyncio.open_connection("127.0.0.1", self._port)
         except OSError:

@@ -7,14 +7,15 @@ import uuid
 from collections.abc import Sequence
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaProducer, TopicPartition
 
 from deploy.kafka.broker import Broker
-from streamnb.errors import DeliveryError, FencedError
+from streamnb.errors import DeliveryError, FencedError, TransactionError
 from streamnb.record import Partition, Unreadable
 from streamnb.transports import kafka_transactions
 from streamnb.transports.kafka import KafkaSink, KafkaSource, create_topics
 from streamnb.transports.kafka_transactions import KafkaTransactions
+from tests.kafka.proxy import Proxy
 from tests.kafka.test_pipeline import read_to_end
 
 BOMB_BYTES = 40 << 20
@@ -55,6 +56,11 @@ def read(source: KafkaSource, until: int) -> tuple[list[bytes | None], list[Unre
             unreadable += batch.unreadable
             at = batch.next_offset
     return values, unreadable
+
+
+def never_sent(producer: KafkaProducer, topic: str) -> None:
+    """Let what is published from now on wait in the client until it expires."""
+    producer._accumulator.muted.add(TopicPartition(topic, 0))
 
 
 @pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
@@ -159,3 +165,62 @@ def test_B17_a_transaction_that_took_too_long_is_refused_and_seen_by_nobody(
         again.close()
 
     assert [value for batch in read_to_end(own_broker.address, topic) for value in batch.values] == [b"once"]
+
+
+def test_B16_a_batch_that_is_given_up_takes_its_transaction_with_it(own_broker: Broker) -> None:
+    """The client alone commits without it: seen in CI as 250 scores that nobody would ever have published."""
+    topic, client = topic_of(own_broker.address)
+    settings = {**client, "request_timeout_ms": 1000}
+    transactions = KafkaTransactions(settings, topic, delivery_timeout_ms=2000)
+    sink = KafkaSink(topic, client, transactions=transactions)
+    partition = Partition(topic, 0)
+    try:
+        assert transactions.recover([partition]) == {}
+        transactions.begin()
+        sink.publish(0, [b"sent"], [None], [()])
+        sink.flush(10_000)
+        never_sent(transactions.producer, topic)
+        sink.publish(0, [b"never sent"], [None], [()])
+        time.sleep(2.5)
+        with pytest.raises(TransactionError, match="Expiring 1 record"):
+            transactions.commit({partition: 2})
+    finally:
+        sink.close()
+        transactions.close()
+    again = KafkaTransactions(client, topic)
+    try:
+        assert again.recover([partition]) == {}
+    finally:
+        again.close()
+
+    assert [value for batch in read_to_end(own_broker.address, topic) for value in batch.values] == []
+
+
+def test_B2_what_the_coordinator_could_not_be_asked_is_asked_again(
+    proxied: tuple[Broker, Proxy, str],
+) -> None:
+    """The client alone forgets it, and the records wait until they expire: two minutes by default."""
+    broker, proxy, address = proxied
+    topic, _ = topic_of(broker.address)
+    transactions = KafkaTransactions({"bootstrap_servers": address}, topic)
+    sink = KafkaSink(topic, {"bootstrap_servers": address}, transactions=transactions)
+    partition = Partition(topic, 0)
+    try:
+        assert transactions.recover([partition]) == {}
+        transactions.begin()
+        sink.publish(0, [b"first"], [None], [()])
+        transactions.commit({partition: 1})
+        transactions.begin()
+        proxy.refuse(True)
+        time.sleep(0.5)
+        sink.publish(0, [b"second"], [None], [()])
+        time.sleep(1.5)
+        proxy.refuse(False)
+        sink.flush(20_000)
+        transactions.commit({partition: 2})
+    finally:
+        sink.close()
+        transactions.close()
+
+    found = [value for batch in read_to_end(broker.address, topic) for value in batch.values]
+    assert found == [b"first", b"second"]

@@ -19,7 +19,7 @@ from streamnb.config import load
 from streamnb.errors import FencedError, SettingsError
 from streamnb.metrics import Metrics
 from streamnb.record import Partition
-from streamnb.transports.kafka_sink import is_fenced
+from streamnb.transports.kafka_producer import is_fenced
 from streamnb.transports.kafka_transactions import KafkaTransactions
 from tests.kafka.accidents import Child
 from tests.kafka.test_pipeline import Pipeline, order_free_digest, pipeline, plain_loop

@@ -8,13 +8,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import time
 import uuid
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 from kafka.producer.transaction_manager import EndTxnHandler, TransactionManager
 
 from streamnb.transports.kafka import create_topics
+from tests.kafka.test_client_traps import never_sent
 from tests.kafka.test_kafka_transport import NotUtf8
 
 BOMB_BYTES = 40 << 20
@@ -111,3 +114,49 @@ def test_transactions_are_those_of_before_kip_890() -> None:
     request = EndTxnHandler(manager, committed=True).request
 
     assert request._max_version < 5
+
+
+def transactional(broker: str, topic: str, **more: object) -> KafkaProducer:
+    """A producer in an open transaction."""
+    producer = KafkaProducer(bootstrap_servers=broker, transactional_id=topic, **more)
+    producer.init_transactions()
+    producer.begin_transaction()
+    return producer
+
+
+def test_a_transaction_is_committed_without_a_batch_that_expired(broker: str, topic: str) -> None:
+    """The future of the record says so, the commit does not."""
+    producer = transactional(broker, topic, request_timeout_ms=1000, delivery_timeout_ms=2000)
+    try:
+        producer.send(topic, b"sent", partition=0).get(10)
+        never_sent(producer, topic)
+        lost = producer.send(topic, b"never sent", partition=0)
+        time.sleep(2.5)
+        with pytest.raises(KafkaTimeoutError):
+            lost.get(10)
+        producer.commit_transaction()
+    finally:
+        producer.close()
+
+
+def test_a_request_that_meets_a_coordinator_out_of_reach_is_forgotten(broker: str, topic: str) -> None:
+    """Here the one that adds a partition to the transaction, without which its records are never sent."""
+    producer = transactional(broker, topic)
+    client = producer._sender._client
+    await_ready, refusals = client.await_ready, iter([True])
+
+    def refused_once(node: object, timeout_ms: float = 30_000) -> bool:
+        if next(refusals, False):
+            raise KafkaConnectionError(node)
+        ready: bool = await_ready(node, timeout_ms=timeout_ms)
+        return ready
+
+    client.await_ready = refused_once
+    try:
+        record = producer.send(topic, b"waits", partition=0)
+        with pytest.raises(KafkaTimeoutError):
+            record.get(5)
+        assert not record.is_done
+    finally:
+        producer._sender.force_close()
+        producer.close()
