@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from streamnb.protocols import Classifier, Clock, Sink
 from streamnb.record import Partition, RecordBatch
 from streamnb.score import Output, encode
 
+T = TypeVar("T")
 _log = logging.getLogger("streamnb.engine")
 
 
@@ -108,7 +111,9 @@ class Processing:
         """
         partition, labels = records.partition, messages.batch.labels
         refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
-        kept = [i for i in range(len(labels)) if i not in refused]
+        kept: Sequence[int] = range(len(labels))
+        if refused:
+            kept = [i for i in kept if i not in refused]
         unlabelled = [i for i in kept if labels[i] is None]
         learned = len(kept) - len(unlabelled) - self._count_guarded(scores)
         if self.output.emit == "unlabelled":
@@ -116,17 +121,18 @@ class Processing:
         scored, emitted = len(kept), self.emitted.get(partition, 0)
         if records.offsets and records.offsets[0] < emitted:
             kept = [i for i in kept if records.offsets[messages.rows[i]] >= emitted]
-        rows = [messages.rows[i] for i in kept]
-        offsets = [records.offsets[row] for row in rows]
+        rows = _taken(messages.rows, kept)
+        offsets = _taken(records.offsets, rows)
         states = None
         if self.output.state:
             state = {str(p): account.next_offset for p, account in self.accounts.items()}
             states = [{**state, str(partition): offset} for offset in offsets]
-        scores = scores if len(kept) == len(scores) else scores.take(kept)
+        if len(kept) < len(scores):
+            scores = scores.take(kept)
         abstained = self.output.abstain.reasons(scores)
         values = encode(
             scores,
-            ids=[messages.ids[i] for i in kept],
+            ids=_taken(messages.ids, kept),
             model=self.name,
             partition=partition,
             offsets=offsets,
@@ -136,8 +142,7 @@ class Processing:
         if abstained is not None:
             self.metrics.abstain(abstained)
         if values:
-            keys = [records.keys[row] for row in rows]
-            self.sink.publish(partition.number, values, keys, [()] * len(values))
+            self.sink.publish(partition.number, values, _taken(records.keys, rows), [()] * len(values))
         self.dead_letters.publish(records, messages.refused, emitted)
         return scored, learned
 
@@ -173,3 +178,8 @@ class Processing:
         self.summary.learned += learned
         self.summary.dead_letters += put_aside
         self.dead_letters.check_ratio(len(records) + unreadable, put_aside)
+
+
+def _taken(column: Sequence[T], rows: Sequence[int]) -> Sequence[T]:
+    """What stands in those rows, which ascend: of as many as there are, the column itself."""
+    return column if len(rows) == len(column) else [column[row] for row in rows]
