@@ -244,7 +244,7 @@ class Appender:
         """
         if lines:
             with self._kept_failure():
-                write_all(self._fd, b"\n".join(lines) + b"\n")
+                write_all(self._fd, b"\n".join((*lines, b"")))
 
     def sync(self) -> None:
         """Return when a file's lines are on the disk; a pipe or terminal has them already.

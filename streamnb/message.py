@@ -8,7 +8,6 @@ never become one class by accident.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -20,6 +19,7 @@ import orjson
 
 from streamnb.columns import Batch
 from streamnb.errors import RecordError
+from streamnb.not_json import refusal
 from streamnb.record import RecordBatch
 
 OWN = "streamnb."  # of the headers of dead letters
@@ -28,8 +28,6 @@ NUMBER_MAX = 1e100
 WEIGHT_MAX = 1e9
 ID_CHARACTERS_MAX = 1024
 LABEL_CHARACTERS_MAX = 256  # every later score names every class: one long label would make all of them long
-
-_UTF_16 = re.compile(rb"(?:[\t-~]\x00){2}|(?:\x00[\t-~]){2}")
 
 _ABSENT = frozenset({NoneType})
 _STRINGS = _ABSENT | {str}
@@ -235,7 +233,7 @@ class Decoder:
             try:
                 message = loads(value)
             except orjson.JSONDecodeError as error:
-                refused.append((row, _refusal(value, error)))
+                refused.append((row, refusal(value, error)))
                 continue
             if not isinstance(message, dict):
                 what = f"The record is a JSON {type(message).__name__}, not an object."
@@ -297,37 +295,14 @@ def _times(records: RecordBatch, rows: Sequence[int]) -> list[float | None]:
     return [stamps[row] / 1000.0 if stamps[row] >= 0 else None for row in rows]
 
 
-def _refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
-    what = error.msg
-    if _UTF_16.match(value):
-        return RecordError("encoding", "The record looks like UTF-16, not UTF-8.")
-    if value[:1] == b"\x00" and len(value) > 5:
-        schema = int.from_bytes(value[1:5], "big")
-        return RecordError(
-            "schema_registry",
-            f"The record is framed for schema {schema} of a schema registry, not plain JSON.",
-        )
-    try:
-        text = value.decode()
-    except UnicodeDecodeError as fault:
-        return RecordError("encoding", f"Byte {fault.start} is not UTF-8.")
-    if "BOM" in what:
-        return RecordError("encoding", "The record begins with a byte order mark.")
-    if "surrogate" in what:
-        return RecordError("lone_surrogate", f"A string holds half of a surrogate pair: {what}.")
-    if "depth" in what or "ecursion" in what:
-        return RecordError("too_deep", "The JSON is nested past 1,024.")
-    if text.startswith(("NaN", "Infinity"), error.pos):
-        return RecordError("number_range", "NaN and Infinity are no JSON numbers.")
-    if "infinity" in what:
-        return RecordError("number_range", f"A number is too large: {what}.")
-    return RecordError("json_syntax", f"Not one JSON document: {what}.")
-
-
 def _column(parsed: list[dict[str, object]], path: str) -> list[Any]:
     """The value at a path of each message; ``None`` where it leads nowhere."""
     first, *others = path.split(".")
-    column: list[Any] = [message.get(first) for message in parsed]
+    column: list[Any]
+    try:
+        column = list(map(itemgetter(first), parsed))  # sooner, where no message is without it
+    except KeyError:
+        column = [message.get(first) for message in parsed]
     for key in others:
         column = [value.get(key) if isinstance(value, dict) else None for value in column]
     return column

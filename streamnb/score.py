@@ -1,7 +1,7 @@
 """A score: what is published of a message. Its identity is the source address, so a repeat is known.
 
 The form is `schemas/score.schema.json`; tests hold what is emitted to it. A batch is encoded column by
-column: orjson writes the numbers of many rows at once, and each row fills a template of what is alike in all.
+column: orjson writes the numbers of many rows at once, and the rows fill a template of what is alike in all.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from streamnb import _kernel
 from streamnb.abstention import PREDICTED, REASONS, Abstain
 from streamnb.columns import Flag, Floats, Scores
 from streamnb.message import Id
 from streamnb.record import Partition
+from streamnb.template import Column, Table, filled
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,6 +111,7 @@ def encode(
         tails.append([b"" if why is None else b',"explanation":' + _json(why) for why in scores.explanations])
     if states is not None:
         tails.append([b',"state":' + _json(state) for state in states])
+    tokens = np.column_stack([scores.known_tokens, scores.unknown_tokens, scores.learned])
     values: list[bytes] = []
     # Classes appear in the middle of a batch: each run of rows that know the same ones has a template.
     changes = np.flatnonzero(np.diff(scores.n_classes, prepend=-1)).tolist()
@@ -119,46 +122,46 @@ def encode(
         if abstained is not None:
             for row in np.flatnonzero(abstained[rows] != PREDICTED).tolist():
                 predictions[row] = b"null"
-        filled: list[Sequence[bytes] | Sequence[int]] = [
+        parts: list[Column] = [
             of_ids[rows],
             predictions,
-            *_numbers(scores.posterior[rows, columns]),
-            *_numbers(scores.log_odds[rows, columns]),
-            scores.known_tokens[rows].tolist(),
-            scores.unknown_tokens[rows].tolist(),
-            scores.learned[rows].tolist(),
-            *_counts(scores.learned_by_class[rows, columns]),
-            offsets[rows],
+            _numbers(scores.posterior[rows, columns]),
+            _numbers(scores.log_odds[rows, columns]),
+            _numbers(tokens[rows]),
+            _counts(scores.learned_by_class[rows, columns]),
+            Table(_json(list(offsets[rows]))[1:-1], 1),
             said[rows],
         ]
         if scores.raw_posterior is not None:
-            filled += _numbers(scores.raw_posterior[rows, columns])
-        filled += [tail[rows] for tail in tails]
+            parts.append(_numbers(scores.raw_posterior[rows, columns]))
+        parts += [tail[rows] for tail in tails]
         template = _template(known, model, partition, scores.raw_posterior is not None, len(tails))
-        values += [template % row for row in zip(*filled, strict=True)]
+        values += _filled(template, parts)
     return values
 
 
-def _template(known: Sequence[str], model: str, partition: Partition, raw: bool, tails: int) -> bytes:
-    """A score's JSON with a place for whatever differs between rows; `tails` is how many end it."""
-    by_class = b",".join(_json(name).replace(b"%", b"%%") + b":%b" for name in known)
+def _template(known: Sequence[str], model: str, partition: Partition, raw: bool, tails: int) -> list[bytes]:
+    """A score's JSON in pieces, cut wherever rows differ; `tails` is how many places end it."""
+    by_class = b",".join(_json(name) + b":" + _PLACE for name in known)
     whose = _json({"model": model, "source": {"topic": partition.topic, "partition": partition.number}})
-    return b"".join(
+    whole = b"".join(
         [
-            b'{"id":%b,"prediction":%b,"posterior":{',
+            b'{"id":%b,"prediction":%b,"posterior":{' % (_PLACE, _PLACE),
             by_class,
             b'},"log_odds":{',
             by_class,
-            b'},"known_tokens":%d,"unknown_tokens":%d,"learned":%d,"learned_by_class":{',
+            b'},"known_tokens":%b,"unknown_tokens":%b,"learned":%b' % (_PLACE, _PLACE, _PLACE),
+            b',"learned_by_class":{',
             by_class,
             b"},",
-            whose[1:-2].replace(b"%", b"%%"),
-            b',"offset":%d}%b',
+            whose[1:-2],
+            b',"offset":%b}%b' % (_PLACE, _PLACE),
             b',"raw_posterior":{' + by_class + b"}" if raw else b"",
-            b"%b" * tails,
+            _PLACE * tails,
             b"}",
         ]
     )
+    return whole.split(_PLACE)
 
 
 def _predictions(known: Sequence[str], posterior: Floats) -> list[bytes]:
@@ -169,23 +172,16 @@ def _predictions(known: Sequence[str], posterior: Floats) -> list[bytes]:
     return [by_place[place] for place in posterior[:, order].argmax(axis=1).tolist()]
 
 
-def _numbers(table: Floats | NDArray[np.int64]) -> list[list[bytes]]:
-    """The JSON of each number, class by class."""
-    width = table.shape[1]
-    numbers = orjson.dumps(table.ravel(), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
-    return [numbers[c::width] for c in range(width)]
+def _numbers(table: Floats | NDArray[np.int64]) -> Table:
+    return Table(orjson.dumps(table.ravel(), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1], table.shape[1])
 
 
-def _counts(table: Floats) -> list[list[bytes]]:
-    """`_numbers` of counts, whole ones without a point; without labels they are alike in every row."""
-    n = len(table)
-    if (table == table[0]).all():
-        table = table[:1]
+def _counts(table: Floats) -> Table:
+    """`_numbers` of counts, whole ones without a point."""
     if (table < 2.0**53).all() and (table == np.trunc(table)).all():  # sooner than floats
-        cells = _numbers(table.astype(np.int64))
-    else:
-        cells = [[number.removesuffix(b".0") for number in column] for column in _numbers(table)]
-    return cells if len(table) == n else [column * n for column in cells]
+        return _numbers(table.astype(np.int64))
+    text, width = _numbers(table)
+    return Table((text + b",").replace(b".0,", b",")[:-1], width)
 
 
 def _lines(values: Sequence[str | int]) -> list[bytes]:
@@ -198,4 +194,6 @@ def _flags(flags: int) -> bytes:
 
 
 _json = orjson.dumps
+_filled = _kernel.filled if _kernel.compiled else filled
+_PLACE = b"\0"  # which no JSON holds
 _WHY = [*(b',"abstained":' + _json(reason) for reason in REASONS), b""]  # `PREDICTED` is the last

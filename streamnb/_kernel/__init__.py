@@ -1,4 +1,4 @@
-"""The compiled twins of counts and step, or word of why there are none.
+"""The compiled twins of counts, step and template, or word of why there are none.
 
 The plain modules are the specification; the twins give the same bits, sooner. ``STREAMNB_PURE=1`` chooses
 the plain ones. Where the twins were not built (no C compiler at install time) that is said aloud, because
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from streamnb._kernel.occurrences import Occurrences
     from streamnb._kernel.per_name import FieldTotal, Moments
     from streamnb._kernel.step import Driver
+    from streamnb._kernel.template import filled
 
     compiled: bool
     reason: str
@@ -30,6 +31,7 @@ __all__ = [
     "Moments",
     "Occurrences",
     "compiled",
+    "filled",
     "memory",
     "reason",
 ]
@@ -42,6 +44,7 @@ if os.environ.get("STREAMNB_PURE", "") in {"", "0"}:
         from streamnb._kernel.occurrences import Occurrences
         from streamnb._kernel.per_name import FieldTotal, Moments
         from streamnb._kernel.step import Driver
+        from streamnb._kernel.template import filled
     except ImportError as error:
         reason = f"the kernel was not built ({error}); install a C compiler and streamnb again"
         warnings.warn(f"streamnb runs in plain Python, about fifty times slower: {reason}", stacklevel=2)

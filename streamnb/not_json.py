@@ -1,0 +1,48 @@
+"""Why a record's bytes are not one JSON document, in words that help whoever wrote them."""
+
+from __future__ import annotations
+
+import re
+
+import orjson
+
+from streamnb.errors import RecordError
+
+_UTF_16 = re.compile(rb"(?:[\t-~]\x00){2}|(?:\x00[\t-~]){2}")
+
+
+def refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
+    """What to say of a record that the parser refused.
+
+    Examples
+    --------
+    >>> try:
+    ...     orjson.loads(b'{"id": NaN}')
+    ... except orjson.JSONDecodeError as error:
+    ...     print(refusal(b'{"id": NaN}', error))
+    NaN and Infinity are no JSON numbers.
+    """
+    what = error.msg
+    if _UTF_16.match(value):
+        return RecordError("encoding", "The record looks like UTF-16, not UTF-8.")
+    if value[:1] == b"\x00" and len(value) > 5:
+        schema = int.from_bytes(value[1:5], "big")
+        return RecordError(
+            "schema_registry",
+            f"The record is framed for schema {schema} of a schema registry, not plain JSON.",
+        )
+    try:
+        text = value.decode()
+    except UnicodeDecodeError as fault:
+        return RecordError("encoding", f"Byte {fault.start} is not UTF-8.")
+    if "BOM" in what:
+        return RecordError("encoding", "The record begins with a byte order mark.")
+    if "surrogate" in what:
+        return RecordError("lone_surrogate", f"A string holds half of a surrogate pair: {what}.")
+    if "depth" in what or "ecursion" in what:
+        return RecordError("too_deep", "The JSON is nested past 1,024.")
+    if text.startswith(("NaN", "Infinity"), error.pos):
+        return RecordError("number_range", "NaN and Infinity are no JSON numbers.")
+    if "infinity" in what:
+        return RecordError("number_range", f"A number is too large: {what}.")
+    return RecordError("json_syntax", f"Not one JSON document: {what}.")
