@@ -18,7 +18,7 @@ settings.load_profile("streamnb")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Long campaigns take these; the defaults are what runs every time."""
-    parser.addoption("--kills", type=int, default=20, help="kill -9 so often in each crash test")
+    parser.addoption("--kills", type=int, default=30, help="kill -9 so often in each crash test")
     parser.addoption("--seed", type=int, default=0, help="of the random moments of a crash test")
     parser.addoption("--runs", type=int, default=2_000, help="schedules, mutations and flips of a campaign")
     parser.addoption("--away", type=float, default=2.0, help="seconds for which a broker is away")
