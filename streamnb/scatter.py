@@ -269,11 +269,11 @@ class Scatter:
         n, mean, squares = array.reshape(3, n_classes, d, d).copy()
         _check(prefix, n, mean, squares)
         facts = floats(sections, f"{prefix}_inverse_facts", (None, 3)).tolist()
-        kept = int(sum(has for has, _, _ in facts))
-        matrices = iter(floats(sections, f"{prefix}_inverses", (kept * d, d or 1)).reshape(kept, d, d))
-        inverses = [Inverse() for _ in range(1 if self.shared else n_classes)]
         if len(facts) not in {1, n_classes} or any(has not in {0, 1} or age < 0 for has, _, age in facts):
             raise SnapshotError(f"The inverses of `{prefix}` are not of its classes.", HINT)
+        kept = sum(has == 1 for has, _, _ in facts)
+        matrices = iter(floats(sections, f"{prefix}_inverses", (kept * d, d or 1)).reshape(kept, d, d))
+        inverses = [Inverse() for _ in range(1 if self.shared else n_classes)]
         if len(facts) == len(inverses):  # otherwise they were kept for the other kind of covariance
             for inverse, (has, log_det, age) in zip(inverses, facts, strict=True):
                 inverse.matrix = next(matrices).copy() if has else None

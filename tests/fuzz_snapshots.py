@@ -294,7 +294,7 @@ def _checked(error: StreamnbError, outcome: str) -> str:
     return outcome
 
 
-def fuzz(runs: int, seed: int) -> tuple[list[str], Counter[str]]:
+def fuzz(runs: int, seed: int, first: int = 0) -> tuple[list[str], Counter[str]]:
     """Change snapshots at random.
 
     Parameters
@@ -302,6 +302,8 @@ def fuzz(runs: int, seed: int) -> tuple[list[str], Counter[str]]:
     runs : int
     seed : int
         Run i of a seed is always the same.
+    first : int
+        The first run's i.
 
     Returns
     -------
@@ -314,7 +316,7 @@ def fuzz(runs: int, seed: int) -> tuple[list[str], Counter[str]]:
     contents = [container.decode(whole) for whole in wholes]
     assert [repaired(bytearray(whole)) for whole in wholes] == wholes
     harm, outcomes = [], Counter[str]()
-    for i in range(runs):
+    for i in range(first, first + runs):
         draw = random.Random(f"{seed}/{i}")
         which = draw.randrange(len(wholes))
         match draw.randrange(5):
@@ -346,11 +348,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="begin with this run: one that did harm, say")
     wanted = parser.parse_args()
     fuzz(200, wanted.seed)
     _limit_memory(8 << 20)  # the allocator's own slack; the files have 60 KB
     began_s = time.perf_counter()
-    harm, outcomes = fuzz(wanted.runs, wanted.seed)
+    harm, outcomes = fuzz(wanted.runs, wanted.seed, wanted.first)
     for line in harm:
         print(line)
     rate = wanted.runs / (time.perf_counter() - began_s)

@@ -34,6 +34,7 @@ from tests.fuzz_snapshots import (
     example,
     file_of,
     fuzz,
+    mixed_example,
     places,
     repaired,
     sealed,
@@ -415,6 +416,15 @@ def test_a_number_of_messages_that_no_stream_has_is_refused() -> None:
         snapshot.values = snapshot.values | {"learned": learned}
         with pytest.raises(SnapshotError, match="number of messages"):
             assembly.restored(snapshot)
+
+
+def test_inverses_beyond_all_number_are_refused() -> None:
+    """Run 488389 of seed 701: two were there 1e308 times each, and were counted before they were looked at."""
+    snapshot = mixed_example()
+    facts = "block4_inverse_facts"
+    snapshot.sections = dict(snapshot.sections) | {facts: np.array([[1e308, 0.0, 0.0]] * 2)}
+    with pytest.raises(SnapshotError, match="inverses"):
+        assembly.restored(snapshot)
 
 
 def test_a_header_that_is_no_object_is_refused() -> None:
