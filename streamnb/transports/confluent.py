@@ -53,6 +53,8 @@ COMMIT_TIMEOUT_S = 3.0
 COMMIT_STEP_S = 0.01
 LOOK_AGAIN_S = 60.0
 LEADER_WAIT_S = 0.1
+# Where a right is missing librdkafka looks for the group's coordinator for ever, and says nothing.
+NO_ANSWER = f"no answer within {COMMIT_TIMEOUT_S:.0f} s; may this user read the group?"
 NO_GROUP = "streamnb"  # librdkafka wants a name, under which it joins nothing and commits nothing
 NO_TIMESTAMP = 0  # the type of a record's timestamp
 
@@ -121,6 +123,7 @@ class ConfluentSource(TopicSource):
         self._cluster: str | None = None
         self._consumer: Consumer | None = None
         self._asker: Consumer | None = None
+        self._unanswered = False
         self._answers: list[str] = []
         self._next_offsets: dict[Partition, int] = {}
         self._failure: TransportError | None = None
@@ -263,17 +266,22 @@ class ConfluentSource(TopicSource):
 
     def _tell_group(self, next_offsets: Mapping[Partition, int]) -> str:
         asker = self._asking()
-        self._answers.clear()
         offsets = [TopicPartition(*one, offset) for one, offset in next_offsets.items()]
         deadline_s = time.monotonic() + COMMIT_TIMEOUT_S
         try:
+            if self._unanswered:  # another would wait behind it, and hold up the stream again
+                asker.poll(0)
+                if not self._answers:
+                    return NO_ANSWER
+            self._answers.clear()
             # The admin client's call for this ends the process (librdkafka 2.16) when a broker dies under it.
             asker.commit(offsets=offsets, asynchronous=True)
             while not self._answers and time.monotonic() < deadline_s:
                 asker.poll(COMMIT_STEP_S)
         except KafkaException as error:
             self._answers.append(reason(error))
-        return self._answers[-1] if self._answers else f"no answer within {COMMIT_TIMEOUT_S:.0f} s"
+        self._unanswered = not self._answers
+        return self._answers[-1] if self._answers else NO_ANSWER
 
     def _take_answer(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
         errors = [error, *(one.error for one in offsets)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from streamnb.record import Headers
 from streamnb.transports.confluent_client import (
@@ -94,7 +95,7 @@ class ConfluentSink(TopicSink):
             An earlier record was not acknowledged, or one of these is larger than the client may send.
         """
         assert self._producer is not None, "closed"
-        self._producer.poll(0)
+        self._serve(0)
         self._raise_failure()
         topic, target, produce = self._topic, partition % self._partitions, self._producer.produce
         try:
@@ -122,7 +123,7 @@ class ConfluentSink(TopicSink):
         while self._failure is None and (waiting := len(self._producer)):
             if time.monotonic() >= deadline_s:
                 raise self._not_acknowledged(waiting, timeout_ms)
-            self._producer.poll(FLUSH_STEP_S)
+            self._serve(FLUSH_STEP_S)
         self._raise_failure()
 
     def close(self) -> None:
@@ -130,7 +131,8 @@ class ConfluentSink(TopicSink):
         producer, self._producer = self._producer, None
         if producer is not None and len(producer):
             producer.purge()
-            producer.flush(CLOSE_TIMEOUT_S)
+            with suppress(KafkaException):  # which was raised before: purged records are no news
+                producer.flush(CLOSE_TIMEOUT_S)
 
     def _produce_when_there_is_room(
         self, target: int, value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes]] | None
@@ -138,7 +140,7 @@ class ConfluentSink(TopicSink):
         assert self._producer is not None, "closed"
         deadline_s = time.monotonic() + 2 * self._delivery_timeout_ms / 1000
         while True:
-            self._producer.poll(ROOM_S)  # nothing tells of room: only failures are reported
+            self._serve(ROOM_S)  # nothing tells of room: only failures are reported
             self._raise_failure()
             try:
                 self._producer.produce(self._topic, value, key, target, headers=headers)
@@ -147,6 +149,14 @@ class ConfluentSink(TopicSink):
                     self._fail(target, str(error))
             else:
                 return
+
+    def _serve(self, timeout_s: float) -> None:
+        """Take what the client has to report; what is wrong with all of it, a missing right, it raises."""
+        assert self._producer is not None, "closed"
+        try:
+            self._producer.poll(timeout_s)
+        except KafkaException as error:
+            self._fail(None, reason(error))
 
     def _report(self, error: KafkaError | None, record: Message) -> None:
         """Take a delivery report; called within `poll` and `flush`, for failures alone."""

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import difflib
 import logging
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaConfigurationError, KafkaError, for_code
+from kafka.errors import (
+    AuthorizationError,
+    KafkaConfigurationError,
+    KafkaError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+    for_code,
+)
 from kafka.net.compat import KafkaNetClient
 
 from streamnb.errors import SettingsError, TransportError
@@ -38,6 +46,8 @@ OWNED: Mapping[str, str] = {name.replace(".", "_"): why for name, why in OWNED_B
     "kafka_client": "the transport builds the connection",
 }
 """The client's settings that the transport chooses, and why."""
+
+_REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
 
 _KNOWN = {*KafkaConsumer.DEFAULT_CONFIG, *KafkaProducer.DEFAULT_CONFIG, *KafkaAdminClient.DEFAULT_CONFIG}
 
@@ -76,7 +86,13 @@ def brokers(settings: Mapping[str, object]) -> str:
 
 
 class _NetClient(KafkaNetClient):  # type: ignore[misc]
-    """The client's connections, which say why a broker turned them away and close their sockets."""
+    """The client's connections, which remember why they failed and close their sockets."""
+
+    def __init__(self, **configs: object) -> None:
+        super().__init__(**configs)
+        self.failure: BaseException | None = None
+        self._begin = self._manager._connect  # noqa: SLF001
+        self._manager._connect = self._connect  # noqa: SLF001
 
     def close(self, node_id: int | str | None = None) -> None:
         """Close one connection, or all of them and the IO thread."""
@@ -90,9 +106,20 @@ class _NetClient(KafkaNetClient):  # type: ignore[misc]
             if transport is not None:
                 transport.abort()
 
-    def refusal(self) -> BaseException | None:
-        """The last failed authentication; the client itself only reports that time ran out."""
-        return next(iter(self._manager._auth_failures.values()), None)  # noqa: SLF001 it has no public name
+    def refused(self) -> bool:
+        """Whether the last one failed for a name, a password or a certificate, and would again."""
+        return isinstance(self.failure, _REFUSALS) or isinstance(
+            getattr(self.failure, "__context__", None), ssl.SSLCertVerificationError
+        )
+
+    async def _connect(self, node: Any, conn: Any, **more: object) -> None:  # noqa: ANN401 the client's own
+        await self._begin(node, conn, **more)
+        if conn.init_future.failed():
+            self.failure = conn.init_future.exception
+            if self.refused() and not self._manager.bootstrapped:
+                # Where the client looks before it tries again; it never gets to note it there itself, and
+                # would say after half a minute that nobody answered.
+                self._manager._auth_failures[node.node_id] = self.failure  # noqa: SLF001
 
 
 def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: object) -> KafkaConsumer:
@@ -133,16 +160,16 @@ def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: 
         _close(begun)
         raise SettingsError(f"The Kafka client refuses its settings: {error}.", "Correct them.") from None
     except (KafkaError, OSError) as error:
-        refusal = begun[-1].refusal() if begun else None
+        failure, refused = (begun[-1].failure, begun[-1].refused()) if begun else (None, False)
         _close(begun)
-        if refusal is not None:
-            hint = "Check `security_protocol`, `sasl_mechanism`, the user and the password."
-            raise TransportError(
-                f"Kafka at {brokers(settings)} refuses to let us in: {refusal}.", hint
-            ) from None
+        why = str(failure or error).rpartition("Error: ")[2].rstrip(".")  # without the names of classes
+        if refused:
+            hint = "Check `security_protocol`, `sasl_mechanism`, the user, the password and `ssl_cafile`."
+            raise TransportError(f"Kafka at {brokers(settings)} refuses to let us in: {why}.", hint) from None
         waited = f"within {settings['bootstrap_timeout_ms']} ms"
         hint = "Check `bootstrap_servers`, the security settings, and that the broker runs."
-        raise TransportError(f"No Kafka broker answered at {brokers(settings)} {waited}.", hint) from error
+        what = f"No Kafka broker answered at {brokers(settings)} {waited}: {why}."
+        raise TransportError(what, hint) from error
 
 
 def _close(begun: Sequence[_NetClient]) -> None:

@@ -225,7 +225,8 @@ class TopicSink:
     def _fail(self, target: int | None, cause: object) -> None:
         """Remember the first failure; called by a client's thread too."""
         if self._failure is None:
-            what = f"A record for {self._topic}-{target} was not delivered: {cause}."
+            where = self._topic if target is None else f"{self._topic}-{target}"
+            what = f"A record for {where} was not delivered: {cause}."
             self._failure = DeliveryError(what, "Start again: the engine resumes from its last snapshot.")
 
     def _raise_failure(self) -> None:
