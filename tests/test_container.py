@@ -419,7 +419,7 @@ def test_a_number_of_messages_that_no_stream_has_is_refused() -> None:
 
 
 def test_inverses_beyond_all_number_are_refused() -> None:
-    """Run 488389 of seed 701: two were there 1e308 times each, and were counted before they were looked at."""
+    """Run 488389 of seed 701: two were there 1e308 times each, and counted before they were looked at."""
     snapshot = mixed_example()
     facts = "block4_inverse_facts"
     snapshot.sections = dict(snapshot.sections) | {facts: np.array([[1e308, 0.0, 0.0]] * 2)}
