@@ -81,5 +81,6 @@ def test_feedback_of_everything_is_no_feedback_at_all(mode: Mode) -> None:
     plain, model = NaiveBayes(TEXT_ONLY), NaiveBayes(TEXT_ONLY)
     (*_, (expected, _)) = evaluate(plain, batches(7))
     (*_, (found, _)) = evaluate(model, batches(7), Feedback(mode, share=1.0))
-    assert found.tally.figures(model.classes) == expected.tally.figures(plain.classes)
+    # As text, for a calibration error of too few messages is no number, and equals nothing.
+    assert repr(found.tally.figures(model.classes)) == repr(expected.tally.figures(plain.classes))
     assert model.digest() == plain.digest()
