@@ -19,7 +19,7 @@ from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
 from streamnb.forgetting import FORGOTTEN
 from streamnb.moments import WEIGHT_ROUNDING
-from streamnb.sections import HINT, Section, Sections, floats, section
+from streamnb.sections import HINT, Section, Sections, counted, section
 
 
 class Ranges(NamedTuple):
@@ -233,7 +233,7 @@ class BinCounts:
         SnapshotError
             The arrays are not counts of these ranges and that many classes; nothing was changed.
         """
-        counts = floats(sections, f"{prefix}_counts", (None, n_classes), minimum=0.0)
+        counts = counted(sections, f"{prefix}_counts", (None, n_classes))
         learned: dict[str, LearnedEdges] = {}
         found: dict[str, Floats] = {}
         start = 0

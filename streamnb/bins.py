@@ -22,7 +22,7 @@ import numpy as np
 from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
 from streamnb.forgetting import FORGOTTEN
-from streamnb.sections import HINT, Section, Sections, floats
+from streamnb.sections import COUNTED_MAX, HINT, Section, Sections, floats
 
 BINS_MAX = 1000
 WARM_UP_MAX = 100_000
@@ -244,7 +244,7 @@ class LearnedEdges:
         waiting = [(x, int(c), weight) for x, c, weight in rows]
         if len(edges) >= self.bins or any(a >= b for a, b in pairwise(edges)):
             raise SnapshotError(f"Section `{prefix}_edges` does not hold {self.bins} bins.", HINT)
-        known = all(c == int(c) and 0 <= c < n_classes and weight > 0 for _, c, weight in rows)
+        known = all(c == int(c) and 0 <= c < n_classes and 0 < weight <= COUNTED_MAX for _, c, weight in rows)
         if not known or waiting != sorted(waiting) or len(waiting) >= (1 if edges else self.warm_up):
             raise SnapshotError(f"Section `{prefix}_waiting` holds what cannot be waiting.", HINT)
         self.fixed = FixedEdges(tuple(edges)) if edges else None

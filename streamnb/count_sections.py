@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streamnb.columns import Floats
 from streamnb.errors import SnapshotError
-from streamnb.sections import HINT, Sections, check_text, floats, section
+from streamnb.sections import HINT, Sections, check_text, counted, section
 
 
 class Frozen(NamedTuple):
@@ -47,8 +47,8 @@ def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
     SnapshotError
         They are not of a store of that many views and classes.
     """
-    counts = floats(sections, "counts", (None, n_classes), minimum=0.0)
-    totals = floats(sections, "totals", (n_views, n_classes), minimum=0.0)
+    counts = counted(sections, "counts", (None, n_classes))
+    totals = counted(sections, "totals", (n_views, n_classes))
     bounds = section(sections, "token_bounds", np.uint64)
     blob = section(sections, "token_bytes", np.uint8)
     if bounds.shape != (len(counts) + 1,) or blob.ndim != 1:

@@ -19,7 +19,7 @@ from streamnb.digest import Digest, name
 from streamnb.errors import SnapshotError
 from streamnb.fading import fade_sums
 from streamnb.posterior import softmax
-from streamnb.sections import HINT, Section, Sections, floats
+from streamnb.sections import HINT, Section, Sections, counted, floats
 
 # The calibrated head's constants: one setting for every stream. Neighbouring values are within 3 %.
 EVIDENCE_START = 0.7  # of x, shared between the text views; its twins start at 0
@@ -339,8 +339,8 @@ class CalibratedHead:
         weights = floats(sections, "head_weights", (2, len(self.weights)))
         offsets = floats(sections, "head_offsets", (2, n_classes))
         noise = floats(sections, "head_noise", (2, 1))
-        length = floats(sections, "length", (3, n_classes), minimum=0.0)
-        unknown_share = floats(sections, "unknown_share", (3, n_classes), minimum=0.0)
+        length = counted(sections, "length", (3, n_classes))
+        unknown_share = counted(sections, "unknown_share", (3, n_classes))
         low, high = NOISE_BOUNDS
         accumulators = min(weights[1].min(), offsets[1].min(initial=math.inf))
         if accumulators < ACCUMULATOR_START or noise[1, 0] < NOISE_ACCUMULATOR_START:

@@ -17,6 +17,7 @@ T = TypeVar("T", bound=np.generic)
 Section = NDArray[np.generic]
 Sections = Mapping[str, Section]
 
+COUNTED_MAX = 1e200  # 2^53 messages of the largest weight, 64 half-lives past the landmark, come to 1e45
 HINT = "Use another snapshot; this file does not hold what streamnb wrote."
 
 
@@ -55,8 +56,8 @@ def section(sections: Sections, name: str, dtype: type[T]) -> NDArray[T]:
     return array.astype(dtype, copy=False)
 
 
-def floats(sections: Sections, name: str, shape: tuple[int | None, int], minimum: float = -np.inf) -> Floats:
-    """A section of finite numbers, of a shape (``None``: any number of rows) and not below a minimum.
+def floats(sections: Sections, name: str, shape: tuple[int | None, int]) -> Floats:
+    """A section of finite numbers, of a shape (``None``: any number of rows).
 
     Raises
     ------
@@ -67,8 +68,22 @@ def floats(sections: Sections, name: str, shape: tuple[int | None, int], minimum
     rows, columns = shape
     if array.ndim != 2 or array.shape[1] != columns or (rows is not None and array.shape[0] != rows):
         raise SnapshotError(f"Section `{name}` is of shape {array.shape}, not {shape}.", HINT)
-    if not bool(np.isfinite(array).all()) or bool((array < minimum).any()):
+    if not bool(np.isfinite(array).all()):
         raise SnapshotError(f"Section `{name}` holds a number that no stream can give.", HINT)
+    return array
+
+
+def counted(sections: Sections, name: str, shape: tuple[int | None, int]) -> Floats:
+    """`floats` that are sums of weights: not below 0, nor so large that a sum of them overflows.
+
+    Raises
+    ------
+    SnapshotError
+        They are not.
+    """
+    array = floats(sections, name, shape)
+    if bool((array < 0.0).any()) or bool((array > COUNTED_MAX).any()):
+        raise SnapshotError(f"Section `{name}` holds a count that no stream can give.", HINT)
     return array
 
 

@@ -27,7 +27,7 @@ from streamnb.forgetting import Decay, Forgetting
 from streamnb.head import CalibratedHead
 from streamnb.moments import Moments
 from streamnb.occurrences import Occurrences
-from streamnb.sections import HINT, FrozenState, Section, Sections, floats
+from streamnb.sections import HINT, FrozenState, Section, Sections, counted, floats
 from streamnb.smoothing import Laplace, LearnedPrior, Prior
 from streamnb.tokens import Tokenizer
 from streamnb.twins import block_of, draws_words, is_compiled, tally_of
@@ -249,7 +249,7 @@ class State:
                 f"The snapshot's classes {classes} do not begin with the declared {list(self.declared)}.",
                 "Declare classes in `model.classes` only before the first start, or not at all.",
             )
-        self.class_counts = floats(sections, "class_counts", (1, n_classes), minimum=0.0)[0].tolist()
+        self.class_counts = counted(sections, "class_counts", (1, n_classes))[0].tolist()
         self.learned = learned
         self.counts.restore(sections, n_classes)
         tokens, mass = values.get("evicted_tokens", 0), values.get("evicted_mass", 0.0)

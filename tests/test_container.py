@@ -427,6 +427,16 @@ def test_inverses_beyond_all_number_are_refused() -> None:
         assembly.restored(snapshot)
 
 
+@pytest.mark.parametrize("name", ["block5_counts", "class_counts", "counts", "totals"])
+def test_counts_whose_sum_overflows_are_refused(name: str) -> None:
+    """Run 375157 of seed 703: two of 1e308 were finite, and stopped the scoring of the next number."""
+    snapshot = mixed_example()
+    much = {name: np.full_like(snapshot.sections[name], 1e308)}
+    snapshot.sections = dict(snapshot.sections) | much
+    with pytest.raises(SnapshotError, match="no stream"):
+        assembly.restored(snapshot)
+
+
 def test_a_header_that_is_no_object_is_refused() -> None:
     """Nor one that is no JSON."""
     for header in (list[int](), "x", None, 7):

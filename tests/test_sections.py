@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streamnb.errors import SnapshotError
-from streamnb.sections import Section, floats, section
+from streamnb.sections import Section, counted, section
 
 
 def test_a_section_is_found_by_name_and_type() -> None:
@@ -26,11 +26,11 @@ def test_a_missing_section_is_refused() -> None:
         section({}, "ends", np.uint64)
 
 
-def test_floats_of_the_right_shape_pass() -> None:
+def test_counts_of_the_right_shape_pass() -> None:
     """``None`` stands for any number of rows, none included."""
     for rows in (0, 1, 5):
         array = np.zeros((rows, 2))
-        assert floats({"x": array}, "x", (None, 2), minimum=0.0) is array
+        assert counted({"x": array}, "x", (None, 2)) is array
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,11 @@ def test_floats_of_the_right_shape_pass() -> None:
         np.array([[0.0, np.nan], [0.0, 0.0]]),
         np.array([[0.0, np.inf], [0.0, 0.0]]),
         np.array([[0.0, -1e-300], [0.0, 0.0]]),
+        np.array([[0.0, 1e201], [0.0, 0.0]]),
         np.zeros((2, 2), np.float32),
     ],
 )
-def test_floats_that_no_stream_gives_are_refused(array: Section) -> None:
-    """Of another shape or type, not finite, or below the minimum."""
+def test_counts_that_no_stream_gives_are_refused(array: Section) -> None:
+    """Of another shape or type, not finite, below 0 or beyond what sums can be made of."""
     with pytest.raises(SnapshotError, match="`x`"):
-        floats({"x": array}, "x", (2, 2), minimum=0.0)
+        counted({"x": array}, "x", (2, 2))
