@@ -162,7 +162,7 @@ class LearnedEdges:
             raise ValueError(f"a number must be finite, not {x!r}")
         if self.fixed is not None:
             return self._binned([(x, class_index, weight)])
-        insort(self.waiting, (x, class_index, weight))
+        insort(self.waiting, (x + 0.0, class_index, weight))  # + 0: there is one zero, whichever comes first
         return self._settled()
 
     def unlearn(self, x: float | None, class_index: int, weight: float = 1.0) -> list[Binned]:

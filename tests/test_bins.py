@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamnb.bins import Binned, FixedEdges, LearnedEdges
@@ -101,6 +101,8 @@ def test_every_number_is_counted_once_or_waits(numbers: Numbers) -> None:
 
 
 @given(NUMBERS, st.integers(2, 6), st.randoms(use_true_random=False))
+@example([(x, 0, 1.0) for x in (0.0, -1.0, -0.0, 0.0, 0.0, 0.0, 0.0, -1.0)], 4, Random(1))
+@example([(x, 0, 1.0) for x in (0.0, -1.0, -0.0, 0.0, 0.0, 0.0, 0.0, -1.0)], 4, Random(5))
 def test_the_order_of_the_first_numbers_leaves_no_trace(numbers: Numbers, bins: int, random: Random) -> None:
     """Nor what comes after them: edges never move."""
     first, rest = numbers[:8], numbers[8:]
