@@ -74,7 +74,7 @@ LAYERS = (
     ("engine",),
     ("supervision",),
     ("transports",),
-    ("transports.topics", "transports.kafka_decompression"),
+    ("transports.topics", "transports.kafka_decompression", "transports.kafka_net"),
     (
         "transports.kafka_client",
         "transports.kafka_records",

@@ -251,6 +251,8 @@ class KafkaSource(TopicSource):
             # A cluster's first commit makes the topic that commits are kept in: asking again helps.
             if not said or not passes or time.monotonic() >= deadline:
                 return said
+            if self._admin is not None:  # who keeps them may have changed, which the client does not look at
+                self._admin._manager.cluster._coordinators.clear()  # noqa: SLF001
             time.sleep(RETRY_PAUSE_S)
 
     def close(self) -> None:

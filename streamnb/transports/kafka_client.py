@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import difflib
 import logging
-import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
-from kafka.errors import (
-    AuthorizationError,
-    KafkaConfigurationError,
-    KafkaError,
-    SaslAuthenticationFailedError,
-    UnsupportedSaslMechanismError,
-    for_code,
-)
-from kafka.net.compat import KafkaNetClient
+from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 
 from streamnb.errors import SettingsError, TransportError
+from streamnb.transports.kafka_net import NetClient
 from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_partitions
 
 BOOTSTRAP_TIMEOUT_MS = 30_000
@@ -46,8 +38,6 @@ OWNED: Mapping[str, str] = {name.replace(".", "_"): why for name, why in OWNED_B
     "kafka_client": "the transport builds the connection",
 }
 """The client's settings that the transport chooses, and why."""
-
-_REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
 
 _KNOWN = {*KafkaConsumer.DEFAULT_CONFIG, *KafkaProducer.DEFAULT_CONFIG, *KafkaAdminClient.DEFAULT_CONFIG}
 
@@ -85,43 +75,6 @@ def brokers(settings: Mapping[str, object]) -> str:
     return servers if isinstance(servers, str) else ", ".join(map(str, servers))  # type: ignore[call-overload]
 
 
-class _NetClient(KafkaNetClient):  # type: ignore[misc]
-    """The client's connections, which remember why they failed and close their sockets."""
-
-    def __init__(self, **configs: object) -> None:
-        super().__init__(**configs)
-        self.failure: BaseException | None = None
-        self._begin = self._manager._connect  # noqa: SLF001
-        self._manager._connect = self._connect  # noqa: SLF001
-
-    def close(self, node_id: int | str | None = None) -> None:
-        """Close one connection, or all of them and the IO thread."""
-        if node_id is not None:
-            super().close(node_id)
-            return
-        transports = [conn.transport for conn in self._manager._conns.values()]  # noqa: SLF001
-        super().close()
-        # The client half-closes and stops the thread that would have closed: the socket stays open.
-        for transport in transports:
-            if transport is not None:
-                transport.abort()
-
-    def refused(self) -> bool:
-        """Whether the last one failed for a name, a password or a certificate, and would again."""
-        return isinstance(self.failure, _REFUSALS) or isinstance(
-            getattr(self.failure, "__context__", None), ssl.SSLCertVerificationError
-        )
-
-    async def _connect(self, node: Any, conn: Any, **more: object) -> None:  # noqa: ANN401 the client's own
-        await self._begin(node, conn, **more)
-        if conn.init_future.failed():
-            self.failure = conn.init_future.exception
-            if self.refused() and not self._manager.bootstrapped:
-                # Where the client looks before it tries again; it never gets to note it there itself, and
-                # would say after half a minute that nobody answered.
-                self._manager._auth_failures[node.node_id] = self.failure  # noqa: SLF001
-
-
 def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: object) -> KafkaConsumer:
     """A connected client of kafka-python.
 
@@ -147,10 +100,10 @@ def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: 
         logger.addHandler(logging.NullHandler())
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)
-    begun: list[_NetClient] = []
+    begun: list[NetClient] = []
 
-    def net_client(**configs: object) -> _NetClient:
-        begun.append(_NetClient(**configs))
+    def net_client(**configs: object) -> NetClient:
+        begun.append(NetClient(**configs))
         return begun[-1]
 
     passed = {name: value for name, value in settings.items() if name in kind.DEFAULT_CONFIG}
@@ -172,7 +125,7 @@ def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: 
         raise TransportError(what, hint) from error
 
 
-def _close(begun: Sequence[_NetClient]) -> None:
+def _close(begun: Sequence[NetClient]) -> None:
     """End what a constructor left running when it failed: an IO thread and its sockets."""
     for client in begun:
         client.close()

@@ -21,6 +21,7 @@ from streamnb.transports.kafka_client import connect
 from streamnb.transports.topics import BATCH_BYTES, LINGER_MS
 
 CLOSE_TIMEOUT_S = 10.0
+READY_TIMEOUT_MS = 1000.0
 
 NOTHING = object()  # the value of a record that has none
 
@@ -94,11 +95,14 @@ class _LostWithItsTransaction:
 
 
 def _whether_ready(await_ready: Callable[..., bool]) -> Callable[..., bool]:
-    """Its answer is no where it would raise: the sender then keeps the request it was about to send."""
+    """Its answer is no where it would raise: the sender then keeps the request it was about to send.
 
-    def ask(node: object, timeout_ms: float = 30_000) -> bool:
+    Nor does it wait for long, for the sender does not hear meanwhile that it should end.
+    """
+
+    def ask(node: object, timeout_ms: float = READY_TIMEOUT_MS) -> bool:
         try:
-            return await_ready(node, timeout_ms=timeout_ms)
+            return await_ready(node, timeout_ms=min(timeout_ms, READY_TIMEOUT_MS))
         except KafkaError:  # of a connection, which the client has logged
             return False
 
@@ -122,6 +126,14 @@ class Producer(KafkaProducer):  # type: ignore[misc]
     def abandon(self) -> None:
         """Fail what is in flight, so that `close` does not wait for it."""
         self._sender.force_close()
+
+    def let_go(self) -> None:
+        """Close; what is still in flight after a while is dropped, for it was not flushed."""
+        try:
+            self.close(CLOSE_TIMEOUT_S)
+        except KafkaTimeoutError:
+            self._sender.force_close()
+            self._closed = True
 
     def commit(self, offsets: Mapping[object, object], group: str, timeout_ms: int) -> None:
         """Commit offsets and the open transaction; the client's own calls would wait without end.
@@ -155,7 +167,13 @@ def new_producer(settings: Mapping[str, object], *, delivery_timeout_ms: int, **
     """
     producer: Producer = connect(
         Producer,
-        {"metrics_enabled": False, "linger_ms": LINGER_MS, "batch_size": BATCH_BYTES, **settings},
+        {
+            "metrics_enabled": False,
+            "linger_ms": LINGER_MS,
+            "batch_size": BATCH_BYTES,
+            "max_block_ms": delivery_timeout_ms,  # for the first record of a topic
+            **settings,
+        },
         acks="all",
         enable_idempotence=True,
         delivery_timeout_ms=delivery_timeout_ms,

@@ -10,12 +10,12 @@ itself is guarded here, where the batch and its offsets are at hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord, Fetcher
-from kafka.errors import CorruptRecordError, UnsupportedCodecError
+from kafka.errors import CorruptRecordError, StaleMetadata, UnsupportedCodecError
 from kafka.record.abc import ABCRecord, ABCRecordBatch
 from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import decode_varint
@@ -36,6 +36,16 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
         self._cluster.config["allow_auto_create_topics"] = False
         self._unreadable: list[tuple[TopicPartition, Unreadable]] = []
         self._fetcher.PartitionRecords = partial(_PartitionRecords, self._unreadable, decompressed_bytes_max)
+        self._ask_for_offsets = self._fetcher._send_list_offsets_requests
+        self._fetcher._send_list_offsets_requests = self._offsets_of_all
+
+    async def _offsets_of_all(self, timestamps: Mapping[TopicPartition, int]) -> object:
+        """Where a partition has no leader now, ask again; the client leaves it out, and misses it later."""
+        if any(self._cluster.leader_for_partition(one) in {None, -1} for one in timestamps):
+            for one in timestamps:
+                self._cluster.add_topic(one.topic)
+            raise StaleMetadata
+        return await self._ask_for_offsets(timestamps)
 
     def known_partitions(self, topic: str) -> Iterable[int]:
         """Those the client has heard of, as it does within ``metadata_max_age_ms``; never asks the broker."""

@@ -15,7 +15,6 @@ from streamnb.errors import DeliveryError
 from streamnb.record import Headers
 from streamnb.transports.kafka_client import brokers, client_settings, describe_topics
 from streamnb.transports.kafka_producer import (
-    CLOSE_TIMEOUT_S,
     NOTHING,
     Producer,
     fenced,
@@ -112,7 +111,7 @@ class KafkaSink(TopicSink):
                 future.add_errback(failed)
                 in_flight.append((future, target, size))
                 self._in_flight_bytes += size
-        except KafkaError as error:
+        except (KafkaError, ValueError) as error:  # of a topic that was made again with fewer partitions
             self._fail(target, error)
         except DeliveryError as error:
             self._failure = error  # what follows in these columns was never sent
@@ -146,7 +145,7 @@ class KafkaSink(TopicSink):
         if any(not future.is_done for future, _, _ in self._in_flight):
             producer.abandon()
         self._in_flight.clear()
-        producer.close(CLOSE_TIMEOUT_S)
+        producer.let_go()
 
     def _wait_for_oldest(self, since_s: float, timeout_ms: int) -> None:
         """Take the oldest record out of flight, unless it is still there `timeout_ms` after `since_s`."""

@@ -22,7 +22,7 @@ from kafka.structs import OffsetAndMetadata
 from streamnb.errors import TransactionError
 from streamnb.record import Partition
 from streamnb.transports.kafka_client import client_settings, connect, translated
-from streamnb.transports.kafka_producer import CLOSE_TIMEOUT_S, Producer, fenced, is_fenced, new_producer
+from streamnb.transports.kafka_producer import Producer, fenced, is_fenced, new_producer
 
 # How long after `delivery_timeout_ms` the broker aborts what nobody ended, so that readers wait no longer. It
 # shuts out the producer with it, as if another learner had begun, so it must not come first.
@@ -128,7 +128,7 @@ class KafkaTransactions:
             return
         if self._open:
             producer.abandon()
-        producer.close(CLOSE_TIMEOUT_S)
+        producer.let_go()
 
     @contextmanager
     def _known(self) -> Iterator[None]:

@@ -29,7 +29,8 @@ class Proxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
         self._writers: set[asyncio.StreamWriter] = set()
-        self._cut_responses = self._refused = False
+        self._held: list[asyncio.StreamWriter] = []
+        self._cut_responses = self._refused = self._ignored = False
         self._delay_s, self._read_bytes = 0.0, READ_BYTES
         self._listening = threading.Event()
 
@@ -51,6 +52,12 @@ class Proxy:
         """Reset every connection, and each that is asked for, until told otherwise."""
         self._refused = refused
         if refused:
+            self.cut("now")
+
+    def ignore(self, ignored: bool) -> None:
+        """Reset every connection, and take those that are asked for without a word, until told otherwise."""
+        self._ignored = ignored
+        if ignored:
             self.cut("now")
 
     def slow(self, delay_s: float, read_bytes: int = READ_BYTES) -> None:
@@ -75,6 +82,7 @@ class Proxy:
         self._listening.set()
         self._loop.run_forever()
         server.close()
+        self._writers |= set(self._held)
         self._cut_all()
         for task in asyncio.all_tasks(self._loop):
             task.cancel()
@@ -83,6 +91,9 @@ class Proxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._refused:
             writer.transport.abort()
+            return
+        if self._ignored:
+            self._held.append(writer)
             return
         try:
             from_broker, to_broker = await asyncio.open_connection("127.0.0.1", self._port)

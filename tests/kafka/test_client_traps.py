@@ -8,12 +8,14 @@ from collections.abc import Sequence
 
 import pytest
 from kafka import KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaTimeoutError
 
 from deploy.kafka.broker import Broker
 from streamnb.errors import DeliveryError, FencedError, TransactionError
 from streamnb.record import Partition, Unreadable
 from streamnb.transports import kafka_transactions
-from streamnb.transports.kafka import KafkaSink, KafkaSource, create_topics
+from streamnb.transports.kafka import KafkaSink, KafkaSource, create_topics, describe_topics
 from streamnb.transports.kafka_transactions import KafkaTransactions
 from tests.kafka.proxy import Proxy
 from tests.kafka.test_pipeline import read_to_end
@@ -224,3 +226,91 @@ def test_B2_what_the_coordinator_could_not_be_asked_is_asked_again(
 
     found = [value for batch in read_to_end(broker.address, topic) for value in batch.values]
     assert found == [b"first", b"second"]
+
+
+def test_a_partition_without_a_leader_is_waited_for(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a cluster's brokers are restarted one by one; the client alone stops with a KeyError."""
+    client = {"bootstrap_servers": broker}
+    topic = f"traps-{uuid.uuid4().hex[:12]}"
+    create_topics(client, {topic: 2})
+    source = KafkaSource([topic], client)
+    positions = {Partition(topic, 0): 0, Partition(topic, 1): 0}
+    try:
+        source.open({}, "earliest")
+        assert source._consumer is not None
+        cluster = source._consumer._cluster
+        leader, back_s = cluster.leader_for_partition, time.monotonic() + 1.5
+
+        def leaderless(partition: TopicPartition) -> object:
+            away = partition.partition == 1 and time.monotonic() < back_s
+            return -1 if away else leader(partition)
+
+        monkeypatch.setattr(cluster, "leader_for_partition", leaderless)
+        assert source.open(positions, "earliest") == positions
+        assert time.monotonic() >= back_s
+    finally:
+        source.close()
+
+
+def test_news_of_the_cluster_are_heard_after_an_odd_error_too(broker: str) -> None:
+    """Of a certificate's file, say, that is replaced just then: the client alone never asks again."""
+    topic, client = topic_of(broker)
+    source = KafkaSource([topic], {**client, "metadata_max_age_ms": 200})
+    try:
+        source.open({}, "earliest")
+        assert source._consumer is not None
+        net = source._consumer._client
+        refresh, errors = net._refresh, iter([FileNotFoundError("ca.pem")])
+
+        async def failing_once(node_id: object = None) -> None:
+            for error in errors:
+                raise error
+            await refresh(node_id)
+
+        net._refresh = failing_once
+        deadline_s = time.monotonic() + 10
+        while next(errors, None) is not None and time.monotonic() < deadline_s:
+            time.sleep(0.1)
+        with KafkaAdminClient(**client) as admin:
+            admin.create_partitions({topic: 2})
+        while not (added := source.added()) and time.monotonic() < deadline_s:
+            source.poll(100, 100)
+        assert added == {Partition(topic, 1): 0}
+    finally:
+        source.close()
+
+
+def test_a_topic_made_again_with_fewer_partitions_is_a_failed_delivery(broker: str) -> None:
+    """The client says that it is no partition it knows, and streamnb which topic and what to do."""
+    topic, client = f"traps-{uuid.uuid4().hex[:12]}", {"bootstrap_servers": broker}
+    create_topics(client, {topic: 3})
+    sink = KafkaSink(topic, client)
+    try:
+        with KafkaAdminClient(**client) as admin:
+            admin.delete_topics([topic])
+        deadline_s = time.monotonic() + 20
+        while topic in describe_topics(client, [topic]) and time.monotonic() < deadline_s:
+            time.sleep(0.1)
+        create_topics(client, {topic: 1})
+        with pytest.raises(DeliveryError, match=f"{topic}-2 was not delivered"):
+            sink.publish(2, [b"a score"], [None], [()])
+    finally:
+        sink.close()
+
+
+def test_a_producer_that_cannot_be_closed_in_time_is_dropped(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error would take the place of the one for which it is closed."""
+    topic, client = topic_of(broker)
+    transactions = KafkaTransactions(client, topic)
+    producer = transactions.producer
+
+    def late(timeout: object = None) -> None:
+        raise KafkaTimeoutError(timeout)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(producer, "close", late)
+        transactions.close()
+    producer._sender.join(10)
+    assert not producer._sender.is_alive()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,11 @@ from confluent_kafka.admin import (
 )
 
 from deploy.kafka.broker import Broker, free_port
+from streamnb.config import client, load
 from streamnb.errors import TransportError
+from streamnb.transports.kafka import KafkaSink, KafkaSource
 from tests.kafka.conftest import start_or_skip
+from tests.kafka.proxy import Proxy
 from tests.kafka.test_pipeline import Pipeline, assert_every_message_is_scored_in_order, pipeline
 
 USER, GUEST = "streamnb", "guest"
@@ -56,6 +60,7 @@ class Secured:
 
     broker: Broker
     admin: AdminClient
+    proxy: Proxy
     address: str
     certificate: Path
 
@@ -75,14 +80,14 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """One user may do all, a guest nothing; either by PLAIN, the first by SCRAM too."""
     directory = tmp_path_factory.mktemp("secured")
     certificate = certified(directory)
-    port, guarded, controller = free_port(), free_port(), free_port()
-    both = f"PLAINTEXT://127.0.0.1:{port},GUARDED://127.0.0.1:{guarded}"
+    port, guarded, before, controller = free_port(), free_port(), free_port(), free_port()
+    own = f"PLAINTEXT://127.0.0.1:{port}"
     room = "listener.name.guarded"
     users = f'user_{USER}="{PASSWORD}" user_{GUEST}="{PASSWORD}"'
     modules = "org.apache.kafka.common.security"
     settings = {
-        "listeners": f"{both},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": both,
+        "listeners": f"{own},GUARDED://127.0.0.1:{guarded},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"{own},GUARDED://127.0.0.1:{before}",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,GUARDED:SASL_SSL",
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         f"{room}.ssl.keystore.location": str(directory / "broker.p12"),
@@ -95,11 +100,12 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         "super.users": f"User:ANONYMOUS;User:{USER}",
     }
     broker = start_or_skip(Broker(directory, port, settings))
-    admin = AdminClient({"bootstrap.servers": broker.address})
+    admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
     scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     user = UserScramCredentialUpsertion(USER, scram, PASSWORD.encode())
     admin.alter_user_scram_credentials([user])[USER].result()
-    yield Secured(broker, admin, f"127.0.0.1:{guarded}", certificate)
+    with Proxy(guarded, before) as proxy:
+        yield Secured(broker, admin, proxy, f"127.0.0.1:{before}", certificate)
     broker.stop()
 
 
@@ -167,6 +173,37 @@ def test_a_certificate_that_nobody_vouches_for_is_named(
 
     assert done.returncode == TransportError.exit_code, done.stderr
     assert "certificate" in done.stderr
+
+
+def test_a_handshake_that_is_never_answered_is_given_up(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kafka-python alone waits for it for ever, source and sink, long after the broker is itself again."""
+    pipe = guarded(secured, tmp_path, "kafka", "PLAIN")
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
+    settings = client(load(pipe.config))
+    source, sink = KafkaSource([f"{pipe.run}-mail"], settings), KafkaSink(f"{pipe.run}-scores", settings)
+    try:
+        source.open({}, "latest")
+        secured.proxy.ignore(True)
+        began_s = time.monotonic()
+        while time.monotonic() < began_s + 2:
+            source.poll(100, 100)
+        secured.proxy.ignore(False)
+        direct = KafkaSink(f"{pipe.run}-mail", {"bootstrap_servers": secured.broker.address})
+        direct.publish(0, [b"after"], [None], [()])
+        direct.flush(10_000)
+        direct.close()
+        sink.publish(0, [b"after"], [None], [()])
+        sink.flush(20_000)
+        found: list[bytes | None] = []
+        while not found and time.monotonic() < began_s + 25:
+            found = [value for batch in source.poll(100, 100) for value in batch.values]
+    finally:
+        source.close()
+        sink.close()
+
+    assert found == [b"after"]
 
 
 def allow(secured: Secured, operation: AclOperation, topics: str) -> None:
