@@ -53,6 +53,8 @@ COMMIT_TIMEOUT_S = 3.0
 COMMIT_STEP_S = 0.01
 LOOK_AGAIN_S = 60.0
 LEADER_WAIT_S = 0.1
+# It joins no group; but to close it takes a session's time where one may not be read: 45 s by default.
+ASKER = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 1000}
 # Where a right is missing librdkafka looks for the group's coordinator for ever, and says nothing.
 NO_ANSWER = f"no answer within {COMMIT_TIMEOUT_S:.0f} s; may this user read the group?"
 NO_GROUP = "streamnb"  # librdkafka wants a name, under which it joins nothing and commits nothing
@@ -298,7 +300,7 @@ class ConfluentSource(TopicSource):
     def _asking(self) -> Consumer:
         """A consumer that reads nothing: a broker answers one connection's requests in turn, fetches too."""
         if self._asker is None:
-            self._asker = self._new_consumer(on_commit=self._take_answer)
+            self._asker = self._new_consumer(on_commit=self._take_answer, **ASKER)
         return self._asker
 
     def _new_consumer(self, **more: object) -> Consumer:

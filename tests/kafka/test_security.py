@@ -229,8 +229,10 @@ def test_a_right_that_is_missing_is_named_by_its_topic(secured: Secured, tmp_pat
         assert f"{pipe.run}-{named}" in done.stderr
         assert "uthoriz" in done.stderr
         allow(secured, operation, topics)
+    began_s = time.monotonic()
     done = run(pipe, "run", "--until-end", "--set", f"source.group={pipe.run}")
 
     assert done.returncode == 0, done.stderr
     assert_every_message_is_scored_in_order(pipe)
     assert f"Group {pipe.run} was not told the positions" in done.stderr
+    assert time.monotonic() - began_s < 25, "it was held up, or could not let go"
