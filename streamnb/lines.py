@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from streamnb import _kernel
 from streamnb.errors import DataError, DeliveryError, SettingsError, StreamnbError
 from streamnb.files import sync_directory, write_all
 from streamnb.refusals import refusal, translated
@@ -160,7 +161,7 @@ class LineReader:
             if self._open_bytes:
                 self._complete(b"", terminated=False)
             return
-        pieces = chunk.split(b"\n")
+        pieces = _kernel.split(chunk) if _kernel.compiled else chunk.split(b"\n")
         rest = pieces.pop()
         if pieces and self._open_bytes:
             self._complete(pieces.pop(0), terminated=True)

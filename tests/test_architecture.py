@@ -17,7 +17,6 @@ LAYERS = (
     ("errors", "posterior"),
     ("refusals", "not_json"),
     ("files", "lock", "record", "columns", "mailbox"),
-    ("lines",),
     (
         "abstention",
         "alphabet",
@@ -52,7 +51,7 @@ LAYERS = (
     ("view", "head"),
     ("reading", "explanation"),
     ("_kernel",),
-    ("twins", "score"),
+    ("twins", "score", "lines"),
     ("state",),
     ("scorer",),
     ("sums", "linear", "sampling", "telling"),

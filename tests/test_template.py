@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 import orjson
@@ -14,7 +15,8 @@ from streamnb.template import Column, Table, filled
 
 Fill = Callable[[Sequence[bytes], Sequence[Column]], list[bytes]]
 
-TWINS = [filled, _kernel.filled] if _kernel.compiled else [filled]
+PURE = os.environ.get("STREAMNB_PURE", "") not in {"", "0"}
+TWINS = [filled] if PURE else [filled, _kernel.filled]
 PARTS = st.binary(max_size=6)
 
 

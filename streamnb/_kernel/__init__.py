@@ -1,4 +1,4 @@
-"""The compiled twins of counts, step and template, or word of why there are none.
+"""The compiled twins of counts, step and whatever else each message passes, or word of why there are none.
 
 The plain modules are the specification; the twins give the same bits, sooner. ``STREAMNB_PURE=1`` chooses
 the plain ones. Where the twins were not built (no C compiler at install time) that is said aloud, because
@@ -16,6 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from streamnb._kernel.buffers import Buffer
     from streamnb._kernel.counts import CountStore
+    from streamnb._kernel.lines import split
     from streamnb._kernel.occurrences import Occurrences
     from streamnb._kernel.per_name import FieldTotal, Moments
     from streamnb._kernel.step import Driver
@@ -34,6 +35,7 @@ __all__ = [
     "filled",
     "memory",
     "reason",
+    "split",
 ]
 
 compiled, reason = False, "STREAMNB_PURE is set"
@@ -41,6 +43,7 @@ if os.environ.get("STREAMNB_PURE", "") in {"", "0"}:
     try:
         from streamnb._kernel.buffers import Buffer
         from streamnb._kernel.counts import CountStore
+        from streamnb._kernel.lines import split
         from streamnb._kernel.occurrences import Occurrences
         from streamnb._kernel.per_name import FieldTotal, Moments
         from streamnb._kernel.step import Driver

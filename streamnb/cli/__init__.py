@@ -16,7 +16,6 @@ import typer
 from streamnb import __version__
 from streamnb.cli import judging, models, snapshots, stream
 from streamnb.errors import StreamnbError
-from streamnb.lines import silence_stdout
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -55,14 +54,20 @@ def main() -> NoReturn:
     try:
         app()
     except StreamnbError as error:
-        if isinstance(error.__cause__, BrokenPipeError):  # whoever read our output has had enough
-            silence_stdout()
-            sys.exit(0)
+        if isinstance(error.__cause__, BrokenPipeError):
+            _end_quietly()
         print(f"streamnb: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        silence_stdout()
-        sys.exit(0)
+        _end_quietly()
+    sys.exit(0)
+
+
+def _end_quietly() -> NoReturn:
+    """Whoever read our output has had enough."""
+    from streamnb.lines import silence_stdout
+
+    silence_stdout()
     sys.exit(0)
 
 
