@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Sequence
@@ -260,17 +261,17 @@ def test_news_of_the_cluster_are_heard_after_an_odd_error_too(broker: str) -> No
         source.open({}, "earliest")
         assert source._consumer is not None
         net = source._consumer._client
-        refresh, errors = net._refresh, iter([FileNotFoundError("ca.pem")])
+        refresh, failed = net._refresh, threading.Event()
 
         async def failing_once(node_id: object = None) -> None:
-            for error in errors:
-                raise error
+            if not failed.is_set():
+                failed.set()
+                raise FileNotFoundError("ca.pem")
             await refresh(node_id)
 
         net._refresh = failing_once
+        assert failed.wait(10)
         deadline_s = time.monotonic() + 10
-        while next(errors, None) is not None and time.monotonic() < deadline_s:
-            time.sleep(0.1)
         with KafkaAdminClient(**client) as admin:
             admin.create_partitions({topic: 2})
         while not (added := source.added()) and time.monotonic() < deadline_s:
