@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from streamnb.record import Headers
 from streamnb.transports.confluent_client import (
@@ -15,7 +14,7 @@ from streamnb.transports.confluent_client import (
     describe_topics,
     reason,
 )
-from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, TopicSink
+from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, TopicSink, log
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  reported above
 
@@ -131,8 +130,10 @@ class ConfluentSink(TopicSink):
         producer, self._producer = self._producer, None
         if producer is not None and len(producer):
             producer.purge()
-            with suppress(KafkaException):  # which was raised before: purged records are no news
+            try:
                 producer.flush(CLOSE_TIMEOUT_S)
+            except KafkaException as error:  # it must not take the place of the one for which this is closed
+                log.warning("Letting go of %s, what was in flight is dropped: %s", self._topic, reason(error))
 
     def _produce_when_there_is_room(
         self, target: int, value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes]] | None

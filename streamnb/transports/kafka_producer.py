@@ -18,7 +18,7 @@ from kafka.serializer import Serializer
 
 from streamnb.errors import FencedError
 from streamnb.transports.kafka_client import connect
-from streamnb.transports.topics import BATCH_BYTES, LINGER_MS
+from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, log
 
 CLOSE_TIMEOUT_S = 10.0
 READY_TIMEOUT_MS = 1000.0
@@ -131,7 +131,8 @@ class Producer(KafkaProducer):  # type: ignore[misc]
         """Close; what is still in flight after a while is dropped, for it was not flushed."""
         try:
             self.close(CLOSE_TIMEOUT_S)
-        except KafkaTimeoutError:
+        except KafkaTimeoutError as error:  # it must not take the place of the one for which this is closed
+            log.warning("Letting go of a producer, what was in flight is dropped: %s", error)
             self._sender.force_close()
             self._closed = True
 
