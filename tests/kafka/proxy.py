@@ -22,6 +22,11 @@ class Proxy:
         Of the broker's listener that advertises this proxy.
     listen : int
         The proxy's own.
+
+    Attributes
+    ----------
+    asked : int
+        Connections that were asked for.
     """
 
     def __init__(self, port: int, listen: int) -> None:
@@ -29,6 +34,7 @@ class Proxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
         self._writers: set[asyncio.StreamWriter] = set()
+        self.asked = 0
         self._held: list[asyncio.StreamWriter] = []
         self._cut_responses = self._refused = self._ignored = False
         self._delay_s, self._read_bytes = 0.0, READ_BYTES
@@ -89,6 +95,7 @@ class Proxy:
         self._loop.run_until_complete(asyncio.sleep(0.05))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.asked += 1
         if self._refused:
             writer.transport.abort()
             return

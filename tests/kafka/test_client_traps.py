@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaTimeoutError
+from kafka.errors import KafkaTimeoutError, NotCoordinatorError
 
 from deploy.kafka.broker import Broker
 from streamnb.errors import DeliveryError, FencedError, TransactionError
@@ -277,6 +277,69 @@ def test_news_of_the_cluster_are_heard_after_an_odd_error_too(broker: str) -> No
         while not (added := source.added()) and time.monotonic() < deadline_s:
             source.poll(100, 100)
         assert added == {Partition(topic, 1): 0}
+    finally:
+        source.close()
+
+
+def test_a_listener_that_hangs_up_is_asked_again_after_a_pause(proxied: tuple[Broker, Proxy, str]) -> None:
+    """A refusal after the connection was made is one too; the client alone asks 500 times a second."""
+    broker, proxy, address = proxied
+    topic, _ = topic_of(broker.address)
+    client = {"bootstrap_servers": address}
+    source, sink = KafkaSource([topic], client), KafkaSink(topic, client)
+    try:
+        source.open({}, "earliest")
+        sink.publish(0, [b"first"], [None], [()])
+        sink.flush(10_000)
+        proxy.refuse(True)
+        asked, until_s = proxy.asked, time.monotonic() + 3
+        sink.publish(0, [b"second"], [None], [()])
+        while time.monotonic() < until_s:
+            source.poll(100, 100)
+        asked = proxy.asked - asked
+        proxy.refuse(False)
+        sink.flush(20_000)
+    finally:
+        source.close()
+        sink.close()
+
+    assert 0 < asked < 150
+
+
+def test_a_producer_does_not_look_for_its_connection_without_a_pause(broker: str) -> None:
+    """It takes for milliseconds what the client gives in seconds, and 0 while a connection is being made."""
+    topic, client = topic_of(broker)
+    sink = KafkaSink(topic, client)
+    try:
+        assert sink._producer is not None
+        net = sink._producer._sender._client
+        assert net.connection_delay("of none") == 50
+        net._manager._backoff["elsewhere"] = (1, time.monotonic() + 0.5, 1000)
+        assert 300 < net.connection_delay("elsewhere") <= 500
+    finally:
+        sink.close()
+
+
+def test_who_keeps_a_groups_offsets_is_looked_up_again_when_it_refuses(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be another broker by now; the client alone goes on asking the first."""
+    topic, client = topic_of(broker)
+    source, partition = KafkaSource([topic], client, group=topic), Partition(topic, 0)
+    try:
+        source.open({}, "earliest")
+        source.commit({partition: 0})
+        admin = source._connected_admin()
+        known, alter = admin._manager.cluster._coordinators, admin.alter_group_offsets
+        asked: list[int] = []
+
+        def refusing_once(group: str, offsets: dict[TopicPartition, object]) -> object:
+            asked.append(len(known))
+            return dict.fromkeys(offsets, NotCoordinatorError) if len(asked) == 1 else alter(group, offsets)
+
+        monkeypatch.setattr(admin, "alter_group_offsets", refusing_once)
+        source.commit({partition: 0})
+        assert asked == [1, 0]
     finally:
         source.close()
 

@@ -496,6 +496,7 @@ def test_the_dangerous_defaults_are_overridden(
         "enable_idempotence": True,
         "linger_ms": 20,
         "batch_size": 262_144,
+        "max_block_ms": 120_000,
         "key_serializer": None,
     }
     assert {name: producer.config[name] for name in held} == held
