@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 KAFKA_PORT ?= 9092
 RUNS ?= 20000
 SEED ?= 0
-ASAN_TESTS ?= tests/test_kernel.py tests/test_kernel_blocks.py tests/test_kernel_memory.py tests/test_counts.py
+ASAN_TESTS ?= tests/test_kernel.py tests/test_kernel_blocks.py tests/test_kernel_memory.py tests/test_counts.py tests/test_template.py
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test asan fuzz check format bench kafka kafka-stop clean

@@ -41,7 +41,7 @@ def filled(pieces: Sequence[bytes], columns: Sequence[Column]) -> list[bytes]:
 
     Notes
     -----
-    The specification of `streamnb._kernel.filled`, which takes a third of the time.
+    The specification of `streamnb._kernel.filled`, which is there where a compiler was.
 
     Examples
     --------

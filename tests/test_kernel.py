@@ -702,3 +702,9 @@ def test_a_table_that_moves_into_larger_slots_is_whole_at_every_moment() -> None
 
     assert compiled.counts.evicted_tokens > 50_000
     assert plain.digest() == compiled.digest()
+
+
+@given(st.lists(st.binary(max_size=40) | st.just(b"\n"), max_size=20).map(b"".join))
+def test_a_chunk_is_cut_into_lines_as_python_cuts_it(chunk: bytes) -> None:
+    """Wherever its newlines are, and if there are none."""
+    assert _kernel.split(chunk) == chunk.split(b"\n")

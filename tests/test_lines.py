@@ -17,13 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamnb import _kernel
 from streamnb import lines as lines_room
 from streamnb.errors import DataError, DeliveryError, SettingsError, StorageError
 from streamnb.lines import LongLine, open_append, open_lines
 from tests.disk import Fault, names, run_python
-
-PURE = os.environ.get("STREAMNB_PURE", "") not in {"", "0"}
 
 # Lines in
 
@@ -51,13 +48,6 @@ def test_lines_lose_their_terminator_and_nothing_else(tmp_path: Path) -> None:
     ):
         path.write_bytes(content)
         assert read_all(path) == lines
-
-
-@pytest.mark.skipif(PURE, reason="STREAMNB_PURE is set")
-@given(st.lists(st.binary(max_size=40) | st.just(b"\n"), max_size=20).map(b"".join))
-def test_both_twins_cut_a_chunk_alike(chunk: bytes) -> None:
-    """Wherever its newlines are, and if there are none."""
-    assert _kernel.split(chunk) == chunk.split(b"\n")
 
 
 def expected(content: bytes, line_bytes_max: int) -> list[bytes | LongLine]:

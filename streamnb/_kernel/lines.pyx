@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, freethreading_compatible=True
-"""The compiled twin of ``chunk.split(b"\\n")``, which looks at every byte by itself: four times as fast."""
+"""The compiled twin of ``chunk.split(b"\\n")``, which looks at every byte by itself where `memchr` takes many at once."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memchr
