@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 KAFKA_PORT ?= 9092
 RUNS ?= 20000
 SEED ?= 0
-ASAN_TESTS ?= tests/test_kernel.py tests/test_kernel_blocks.py tests/test_kernel_memory.py tests/test_counts.py tests/test_template.py
+ASAN_TESTS ?= tests/naive_bayes/kernel/test_kernel.py tests/naive_bayes/kernel/test_kernel_blocks.py tests/naive_bayes/kernel/test_kernel_memory.py tests/naive_bayes/statistics/test_counts.py tests/wire/test_template.py
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test asan fuzz check format bench kafka kafka-stop clean
@@ -15,7 +15,7 @@ help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 # setuptools warns at every build that its table of extension modules is experimental: that is known.
-$(VENV)/.installed: pyproject.toml $(wildcard streamnb/_kernel/*.p*)
+$(VENV)/.installed: pyproject.toml $(wildcard streamnb/naive_bayes/_kernel/*.p*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[demo,test]'
@@ -42,7 +42,7 @@ asan: install  ## run the kernel's tests with the kernel under AddressSanitizer
 		ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CURDIR)/$(BIN)/python -m pytest $(ASAN_TESTS) -k 'not keeps_its_memory and not give_their_memory'
 
 fuzz: install  ## feed random messages to both twins: make fuzz RUNS=100000 SEED=1
-	$(BIN)/python -m tests.fuzz_kernel --runs $(RUNS) --seed $(SEED)
+	$(BIN)/python -m tests.fuzz.kernel --runs $(RUNS) --seed $(SEED)
 
 check: install  ## format, lint and types
 	$(BIN)/ruff format --check .

@@ -14,7 +14,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from streamnb import __version__
-from streamnb.cli import judging, models, snapshots, stream
+from streamnb.cli import evaluate as judging
+from streamnb.cli import models, snapshots
+from streamnb.cli import run as stream
 from streamnb.errors import StreamnbError
 
 app = typer.Typer(
@@ -65,7 +67,7 @@ def main() -> NoReturn:
 
 def _end_quietly() -> NoReturn:
     """Whoever read our output has had enough."""
-    from streamnb.lines import silence_stdout
+    from streamnb.storage.lines import silence_stdout
 
     silence_stdout()
     sys.exit(0)

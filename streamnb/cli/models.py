@@ -26,9 +26,10 @@ def learn(
     changes: SetOption = None,
 ) -> None:
     """Learn a file's labels and write a snapshot that `run --from` begins with."""
-    from streamnb import assembly, snapshots
-    from streamnb.config import load
-    from streamnb.history import History
+    from streamnb.cli.history import History
+    from streamnb.config import assembly
+    from streamnb.config.settings import load
+    from streamnb.storage import directory as snapshots
 
     settings = load(config, changes or ())
     assembly.check_lines(settings)
@@ -46,9 +47,9 @@ def score(
     file: LinesArgument = "-",
 ) -> None:
     """Score JSON lines by a snapshot, one line out for each message in; nothing is learned."""
-    from streamnb import assembly
-    from streamnb.history import History
-    from streamnb.score import encode
+    from streamnb.cli.history import History
+    from streamnb.config import assembly
+    from streamnb.wire.score import encode
 
     settings, model = assembly.restored(assembly.snapshot_at(snapshot))
     history = History(file, assembly.decoder(settings))
@@ -77,7 +78,7 @@ def explain(
     top: Annotated[int, typer.Option(help="Tokens to name.", min=1)] = 10,
 ) -> None:
     """Say why a snapshot's model scores a text as it does; the parts add up to the difference."""
-    from streamnb import assembly
+    from streamnb.config import assembly
 
     settings, model = assembly.restored(assembly.snapshot_at(snapshot))
     x = dict.fromkeys(settings.message.text[:1], text)
@@ -106,8 +107,9 @@ def generate(
     seed: Annotated[int, typer.Option(help="The same seed, the same messages.", min=0)] = 0,
 ) -> None:
     """Draw labelled messages from a snapshot's model, one JSON line each."""
-    from streamnb import assembly, snapshots
-    from streamnb.generate import lines
+    from streamnb.cli.generate import lines
+    from streamnb.config import assembly
+    from streamnb.storage import directory as snapshots
 
     settings, model = assembly.restored(snapshots.read(snapshot))
     for line in lines(settings, model, n, seed):

@@ -11,7 +11,7 @@ import orjson
 import typer
 
 if TYPE_CHECKING:
-    from streamnb.history import History
+    from streamnb.cli.history import History
 
 T = TypeVar("T")
 

@@ -18,9 +18,9 @@ SequenceArgument = Annotated[int, typer.Argument(metavar="NUMBER", help="As in t
 
 def inspect(snapshot: SnapshotArgument, json: JsonOption = False) -> None:
     """Show what a snapshot holds; every byte of it is checked on the way."""
-    from streamnb import snapshots
-    from streamnb.offsets import to_rows
-    from streamnb.snapshot import fingerprint
+    from streamnb.base.offsets import to_rows
+    from streamnb.base.snapshot import fingerprint
+    from streamnb.storage import directory as snapshots
 
     held = snapshots.read(snapshot)
     facts: dict[str, object] = {
@@ -46,7 +46,7 @@ def inspect(snapshot: SnapshotArgument, json: JsonOption = False) -> None:
 
 def verify(snapshot: SnapshotArgument) -> None:
     """Check every byte, restore the state, and compute its digest again."""
-    from streamnb import assembly
+    from streamnb.config import assembly
 
     print(f"{snapshot}: whole; digest {assembly.verify(snapshot)}")
 
@@ -58,8 +58,8 @@ def diff(
     json: JsonOption = False,
 ) -> None:
     """Say what differs between two snapshots: settings, offsets, classes, the counts that changed most."""
-    from streamnb import snapshots
-    from streamnb.snapshot_sums import difference
+    from streamnb.cli.snapshot_diff import difference
+    from streamnb.storage import directory as snapshots
 
     found = difference(snapshots.read(before), snapshots.read(after), top)
     if json:
@@ -83,8 +83,8 @@ def merge(
     ] = False,
 ) -> None:
     """Add what two snapshots have learned; refused where both have read the same partition."""
-    from streamnb import snapshots
-    from streamnb.snapshot_sums import merged
+    from streamnb.cli.snapshot_diff import merged
+    from streamnb.storage import directory as snapshots
 
     both = merged(snapshots.read(first), snapshots.read(second), statistics_only=statistics_only)
     size = snapshots.write(output, both)
@@ -102,8 +102,8 @@ def export(
     ] = None,
 ) -> None:
     """Write a snapshot's counts, or linear weights, as CSV or Parquet, by the ending of the name."""
-    from streamnb import assembly
-    from streamnb import export as tables
+    from streamnb.cli import export as tables
+    from streamnb.config import assembly
 
     held = assembly.snapshot_at(snapshot)
     if weights:
@@ -125,7 +125,7 @@ def _pair(classes: str | None) -> tuple[str, str] | None:
 
 def pin(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
     """Keep a snapshot whatever comes after it."""
-    from streamnb import snapshots
+    from streamnb.storage import directory as snapshots
 
     snapshots.pin(directory, sequence)
     print(f"snapshot {sequence} stays until it is unpinned")
@@ -133,7 +133,7 @@ def pin(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
 
 def unpin(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
     """Let a pinned snapshot go when its time has come."""
-    from streamnb import snapshots
+    from streamnb.storage import directory as snapshots
 
     snapshots.unpin(directory, sequence)
     print(f"snapshot {sequence} is no longer pinned")
@@ -141,7 +141,7 @@ def unpin(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
 
 def rollback(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
     """Go back to a snapshot; the engine must be stopped. Newer ones are set aside, and none is deleted."""
-    from streamnb.snapshots import SET_ASIDE, SnapshotDirectory
+    from streamnb.storage.directory import SET_ASIDE, SnapshotDirectory
 
     if not directory.is_dir():
         raise SettingsError(f"{directory} is not a directory.", "Name the engine's `snapshots.directory`.")

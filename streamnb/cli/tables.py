@@ -13,7 +13,7 @@ from rich.table import Table
 from streamnb.evaluation import Difference, Evaluation, Interval
 
 if TYPE_CHECKING:
-    from streamnb.tuning import Tuned
+    from streamnb.cli.tuning import Tuned
 
 PIPE_WIDTH = 140
 CLASSES_MAX = 20

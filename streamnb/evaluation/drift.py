@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
 
-from streamnb.columns import Label, Scores
+from streamnb.base.batch import Label, Scores
 from streamnb.errors import SettingsError
 from streamnb.evaluation.outcomes import Outcomes, judged_rows
 
@@ -115,7 +115,7 @@ class DriftWatch:
     Examples
     --------
     >>> from streamnb import NaiveBayes
-    >>> from streamnb.columns import Batch
+    >>> from streamnb.base.batch import Batch
     >>> from streamnb.evaluation.outcomes import outcomes_of
     >>> model, watch = NaiveBayes(), DriftWatch(DriftSettings("ADWIN"))
     >>> for labels in (["spam", "ham"], ["ham", "spam"]):  # half-way they change places

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.columns import Floats
+from streamnb.base.batch import Floats
 from streamnb.evaluation.outcomes import Outcomes
 from streamnb.evaluation.ranking import lam_pct
 
@@ -72,7 +72,7 @@ def bootstrap(outcomes: Outcomes, *, two_classes: bool, seed: int = 0) -> dict[s
     Examples
     --------
     >>> from streamnb import NaiveBayes
-    >>> from streamnb.columns import Batch
+    >>> from streamnb.base.batch import Batch
     >>> from streamnb.evaluation.outcomes import outcomes_of
     >>> batch = Batch({"text": ["win", "lunch", "win", "lunch"] * 9}, ["spam", "ham", "spam", "spam"] * 9)
     >>> outcomes = outcomes_of(NaiveBayes().step(batch), batch.labels)
@@ -119,7 +119,7 @@ def difference(first: Outcomes, second: Outcomes, seed: int = 0) -> Difference:
     Examples
     --------
     >>> from streamnb import NaiveBayes, TEXT_ONLY
-    >>> from streamnb.columns import Batch
+    >>> from streamnb.base.batch import Batch
     >>> from streamnb.evaluation.outcomes import outcomes_of
     >>> batch = Batch({"text": ["win", "lunch"] * 40}, ["spam", "ham"] * 40)
     >>> first, second = (NaiveBayes(TEXT_ONLY, head=head) for head in ("calibrated", "product"))

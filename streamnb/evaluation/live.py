@@ -14,7 +14,7 @@ import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from streamnb.columns import Label, Scores
+from streamnb.base.batch import Label, Scores
 from streamnb.evaluation.drift import Change, DriftWatch
 from streamnb.evaluation.outcomes import outcomes_of
 from streamnb.evaluation.tally import BINS, Figures, Tally, Window
@@ -52,7 +52,7 @@ class LiveEvaluation(Collector):
     Examples
     --------
     >>> from streamnb import NaiveBayes
-    >>> from streamnb.columns import Batch
+    >>> from streamnb.base.batch import Batch
     >>> live, batch = LiveEvaluation(), Batch({"text": ["win", "lunch", "win"]}, ["spam", "ham", "spam"])
     >>> live.add(NaiveBayes().step(batch), batch.labels)
     []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.columns import Floats, Label, Scores
+from streamnb.base.batch import Floats, Label, Scores
 
 LOG_LOSS_FLOOR = 1e-15
 UNLABELLED, ABSENT = -1, -2
@@ -76,7 +76,7 @@ def outcomes_of(scores: Scores, labels: Sequence[Label | None]) -> Outcomes:
     Examples
     --------
     >>> from streamnb import NaiveBayes
-    >>> from streamnb.columns import Batch
+    >>> from streamnb.base.batch import Batch
     >>> batch = Batch({"text": ["win money", "lunch", "win", "lunch"]}, ["spam", "ham", "spam", None])
     >>> outcomes = outcomes_of(NaiveBayes().step(batch), batch.labels)
     >>> outcomes.labelled, outcomes.new_class, outcomes.correct.tolist()
@@ -128,7 +128,7 @@ def predictions(scores: Scores) -> list[Label | None]:
     Examples
     --------
     >>> from streamnb import NaiveBayes
-    >>> from streamnb.columns import Batch
+    >>> from streamnb.base.batch import Batch
     >>> predictions(NaiveBayes().step(Batch({"text": ["lunch", "lunch"]}, ["ham", "ham"])))
     [None, 'ham']
     """

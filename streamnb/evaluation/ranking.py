@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.columns import Floats
+from streamnb.base.batch import Floats
 
 Flags = NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.columns import Floats, Label
+from streamnb.base.batch import Floats, Label
 from streamnb.evaluation.outcomes import Outcomes
 from streamnb.evaluation.ranking import lam_pct, roca_loss_pct
 
@@ -78,7 +78,7 @@ class Tally:
     Examples
     --------
     >>> from streamnb import NaiveBayes
-    >>> from streamnb.columns import Batch
+    >>> from streamnb.base.batch import Batch
     >>> from streamnb.evaluation.outcomes import outcomes_of
     >>> batch = Batch({"text": ["win", "lunch", "win", "lunch"]}, ["spam", "ham", "spam", "spam"])
     >>> tally = Tally()

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 import orjson
 
+from streamnb.base.protocols import Start
+from streamnb.base.record import Headers, Partition, RecordBatch, Unreadable
 from streamnb.errors import DeliveryError, PositionError, SettingsError, StorageError
-from streamnb.lines import LineReader, open_append, open_lines
-from streamnb.protocols import Start
-from streamnb.record import Headers, Partition, RecordBatch, Unreadable
+from streamnb.storage.lines import LineReader, open_append, open_lines
 
 
 class JsonlSource:
-    """A file's lines behind `streamnb.protocols.Source`: one partition, a line's number its offset.
+    """A file's lines behind `streamnb.base.protocols.Source`: one partition, a line's number its offset.
 
     Lines are counted from 0, blank ones too. A last line that is still being written when it is read is
     taken as it stands.
@@ -175,7 +175,7 @@ class _Lines:
 
 
 class JsonlSink(_Lines):
-    """Records' values as lines, behind `streamnb.protocols.Sink`; keys and headers are left out.
+    """Records' values as lines, behind `streamnb.base.protocols.Sink`; keys and headers are left out.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class JsonlSink(_Lines):
 
 
 class JsonlDeadLetters(_Lines):
-    """Whole records as lines, their bytes unchanged, behind `streamnb.protocols.Sink`.
+    """Whole records as lines, their bytes unchanged, behind `streamnb.base.protocols.Sink`.
 
     A line is ``{"headers": {name: text}, "key": base64 or null, "value": base64 or null}``. A header that is
     not UTF-8 is ``{"base64": ...}`` in the place of its text, and a name that stands several times has a list

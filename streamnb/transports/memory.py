@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from streamnb.base.protocols import Start
+from streamnb.base.record import Headers, Partition, RecordBatch
+from streamnb.engine.recovery import check_positions
 from streamnb.errors import DeliveryError, PositionError
-from streamnb.protocols import Start
-from streamnb.record import Headers, Partition, RecordBatch
-from streamnb.recovery import check_positions
 
 
 class Mark(Enum):
@@ -129,7 +129,7 @@ class MemoryLog:
 
 
 class MemorySource:
-    """A `MemoryLog` behind `streamnb.protocols.Source`; `poll` never waits.
+    """A `MemoryLog` behind `streamnb.base.protocols.Source`; `poll` never waits.
 
     Records come in the order in which they were appended. A mark is met after every record appended before
     it and works once: a source opened on the same log after that passes it.
@@ -272,7 +272,7 @@ class MemorySource:
 
 
 class MemorySink:
-    """A `MemoryLog` behind `streamnb.protocols.Sink`.
+    """A `MemoryLog` behind `streamnb.base.protocols.Sink`.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ class MemorySink:
 
 
 class MemoryClock:
-    """A clock moved by hand, behind `streamnb.protocols.Clock`.
+    """A clock moved by hand, behind `streamnb.base.protocols.Clock`.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from streamnb.base.record import Partition
 from streamnb.errors import FencedError
-from streamnb.record import Partition
 from streamnb.transports.memory import MemoryLog
 
 
@@ -42,7 +42,7 @@ class MemoryBroker:
 
 
 class MemoryTransactions:
-    """`streamnb.protocols.Transactions` over logs in memory.
+    """`streamnb.base.protocols.Transactions` over logs in memory.
 
     Parameters
     ----------

@@ -6,10 +6,10 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
+from streamnb.base.protocols import Start
+from streamnb.base.record import Partition
+from streamnb.engine.recovery import check_positions
 from streamnb.errors import DeliveryError, PositionError, SettingsError, TransportError
-from streamnb.protocols import Start
-from streamnb.record import Partition
-from streamnb.recovery import check_positions
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def starting_positions(
     end: Mapping[Partition, int],
     at_time: Callable[[int], Mapping[Partition, int | None]],
 ) -> dict[Partition, int]:
-    """Where reading starts in each partition, as `streamnb.protocols.Source.open` says.
+    """Where reading starts in each partition, as `streamnb.base.protocols.Source.open` says.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from streamnb.lines import open_lines
+from streamnb.storage.lines import open_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"

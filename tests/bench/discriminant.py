@@ -21,8 +21,8 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 
 import numpy as np
 
-from streamnb.event_models.multivariate import Multivariate
-from streamnb.scatter import Scatter
+from streamnb.naive_bayes.event_models.multivariate import Multivariate
+from streamnb.naive_bayes.statistics.scatter import Scatter
 from tests.bench.common import machine, markdown, progress
 
 DIMENSIONS = (10, 50, 100, 200, 400)

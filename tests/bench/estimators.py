@@ -23,7 +23,7 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 
 from river import naive_bayes, preprocessing
 
-from streamnb.classifiers import BernoulliNB, CategoricalNB, GaussianNB
+from streamnb.naive_bayes.estimators import BernoulliNB, CategoricalNB, GaussianNB
 from tests.bench.common import machine, markdown, progress
 
 VOCABULARIES = (1_000, 10_000, 50_000, 1_000_000)

@@ -22,12 +22,12 @@ import orjson
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from streamnb import assembly
-from streamnb.columns import Batch
-from streamnb.config import load
+from streamnb.base.batch import Batch
+from streamnb.config import assembly
+from streamnb.config.settings import load
 from streamnb.evaluation import Evaluation, Outcomes, Prequential
 from tests.bench.common import STREAMS, machine, markdown
-from tests.streams import lines_of, streams_at_hand
+from tests.support.streams import lines_of, streams_at_hand
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 HALF_LIVES = (None, 2000, 1000)

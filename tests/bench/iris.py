@@ -20,7 +20,7 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 import numpy as np
 from sklearn.datasets import load_iris
 
-from streamnb.classifiers import Estimator, GaussianDiscriminant, GaussianNB
+from streamnb.naive_bayes.estimators import Estimator, GaussianDiscriminant, GaussianNB
 from tests.bench.common import machine, markdown
 
 PAIR = ("sepal length (cm)", "sepal width (cm)")

@@ -14,9 +14,9 @@ import msgspec
 import orjson
 
 from deploy.kafka.broker import Broker, BrokerError
-from streamnb.config import DeadLetterSettings, Settings
-from streamnb.endpoints import ConfluentInput, ConfluentOutput, KafkaInput, KafkaOutput
-from streamnb.protocols import Sink, Source
+from streamnb.base.protocols import Sink, Source
+from streamnb.config.endpoints import ConfluentInput, ConfluentOutput, KafkaInput, KafkaOutput
+from streamnb.config.settings import DeadLetterSettings, Settings
 from tests.bench.loops import assembled, base_settings, timed
 
 PARTITIONS = 3
@@ -35,7 +35,7 @@ class KafkaLoops:
     """
 
     def __init__(self, address: str, lines: Sequence[bytes], score: dict[str, object]) -> None:
-        from streamnb.transports.kafka import KafkaSink, create_topics
+        from streamnb.transports.kafka.source import KafkaSink, create_topics
 
         self.client: dict[str, object] = {"bootstrap_servers": address}
         self.confluent: dict[str, object] = {"bootstrap.servers": address}
@@ -93,13 +93,13 @@ class KafkaLoops:
 
     def bare(self, _folder: Path) -> float:
         """Consume, decode, encode, produce with streamnb's source and sink."""
-        from streamnb.transports.kafka import KafkaSink, KafkaSource
+        from streamnb.transports.kafka.source import KafkaSink, KafkaSource
 
         return self._bare(KafkaSource([self.mail], self.client), KafkaSink(self.scores, self.client))
 
     def confluent_bare(self, _folder: Path) -> float:
         """Do the same with the source and the sink over librdkafka."""
-        from streamnb.transports.confluent import ConfluentSink, ConfluentSource
+        from streamnb.transports.confluent.source import ConfluentSink, ConfluentSource
 
         source = ConfluentSource([self.mail], self.confluent)
         return self._bare(source, ConfluentSink(self.scores, self.confluent))

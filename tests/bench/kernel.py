@@ -30,8 +30,8 @@ import orjson
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
-from streamnb import _kernel
 from streamnb.errors import StreamnbError
+from streamnb.naive_bayes import _kernel
 from tests.bench.common import (
     DATA,
     Stream,

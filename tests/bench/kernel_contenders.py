@@ -18,11 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from streamnb.columns import Batch, Label
-from streamnb.config import Settings, load
-from streamnb.naive_bayes import NaiveBayes
-from streamnb.peers.sklearn import FEATURES
-from streamnb.peers.vowpal import OPTIONS, own_words
+from streamnb.base.batch import Batch, Label
+from streamnb.cli.peers.sklearn import FEATURES
+from streamnb.cli.peers.vowpal import OPTIONS, own_words
+from streamnb.config.settings import Settings, load
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from tests.bench.common import ROOT, Stream
 
 VW = f"{OPTIONS} -l 5"

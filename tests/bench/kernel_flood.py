@@ -7,9 +7,9 @@ import time
 
 import numpy as np
 
-from streamnb import _kernel
-from streamnb.columns import Batch, Label
-from streamnb.naive_bayes import NaiveBayes
+from streamnb.base.batch import Batch, Label
+from streamnb.naive_bayes import _kernel
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from tests.bench.common import Stream, progress
 from tests.bench.kernel_contenders import SPAM, built, shipped
 from tests.bench.kernel_growth import BATCH, PER_MESSAGE, Row, memory_of_process, texts_of

@@ -17,8 +17,8 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.columns import Batch, Label
-from streamnb.naive_bayes import NaiveBayes
+from streamnb.base.batch import Batch, Label
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from tests.bench.common import progress
 from tests.bench.kernel_contenders import SPAM, TEXTBOOK, built, processor_seconds, river_model, shipped
 

@@ -11,8 +11,9 @@ from statistics import median
 
 import numpy as np
 
-from streamnb import assembly, snapshots
-from streamnb.columns import Batch
+from streamnb.base.batch import Batch
+from streamnb.config import assembly
+from streamnb.storage import directory as snapshots
 from tests.bench.common import progress
 from tests.bench.kernel_contenders import SPAM, built, shipped
 from tests.bench.kernel_growth import Row, grow, labels_of, sizes_up_to, texts_of

@@ -10,17 +10,17 @@ from pathlib import Path
 import msgspec
 import orjson
 
-from streamnb import assembly
-from streamnb.clock import SystemClock
-from streamnb.config import DeadLetterSettings, Settings, load
-from streamnb.dead_letters import DeadLetters
-from streamnb.endpoints import LinesInput, LinesOutput
-from streamnb.engine import Engine
-from streamnb.metrics import Metrics
-from streamnb.record import Partition, RecordBatch
-from streamnb.score import encode
-from streamnb.snapshots import SnapshotDirectory
+from streamnb.base.record import Partition, RecordBatch
+from streamnb.config import assembly
+from streamnb.config.endpoints import LinesInput, LinesOutput
+from streamnb.config.settings import DeadLetterSettings, Settings, load
+from streamnb.engine.clock import SystemClock
+from streamnb.engine.dead_letters import DeadLetters
+from streamnb.engine.engine import Engine
+from streamnb.engine.metrics import Metrics
+from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import END, MemoryLog, MemorySink, MemorySource
+from streamnb.wire.score import encode
 from tests.bench.common import ROOT
 
 

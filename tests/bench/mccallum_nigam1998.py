@@ -20,13 +20,13 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 
 import numpy as np
 
-from streamnb.columns import Batch
+from streamnb.base.batch import Batch
 from streamnb.evaluation import predictions
-from streamnb.event_models import Bernoulli, Multinomial
-from streamnb.naive_bayes import NaiveBayes
-from streamnb.smoothing import Beta, Laplace
-from streamnb.tokens import Terms, Tokenizer, Words
-from streamnb.view import View
+from streamnb.naive_bayes.event_models import Bernoulli, Multinomial
+from streamnb.naive_bayes.event_models.smoothing import Beta, Laplace
+from streamnb.naive_bayes.features.tokenizer import Terms, Tokenizer, Words
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.view import View
 from tests.bench.common import DATA, Stream, machine, markdown, progress, read_stream
 from tests.bench.selection import Presence, information_gain
 

@@ -24,15 +24,15 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 
 import numpy as np
 
-from streamnb import assembly
-from streamnb.columns import Batch, likeliest
-from streamnb.config import load
+from streamnb.base.batch import Batch, likeliest
+from streamnb.config import assembly
+from streamnb.config.settings import load
 from streamnb.evaluation import predictions
-from streamnb.event_models import Multinomial
-from streamnb.naive_bayes import NaiveBayes
-from streamnb.smoothing import FixedPrior, Laplace
-from streamnb.tokens import Terms
-from streamnb.view import View
+from streamnb.naive_bayes.event_models import Multinomial
+from streamnb.naive_bayes.event_models.smoothing import FixedPrior, Laplace
+from streamnb.naive_bayes.features.tokenizer import Terms
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.view import View
 from tests.bench.common import DATA, ROOT, Stream, machine, markdown, progress, read_stream
 from tests.bench.selection import Presence, information_gain
 

@@ -31,7 +31,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from streamnb.classifiers import GaussianNB
+from streamnb.naive_bayes.estimators import GaussianNB
 from tests.bench.common import machine, markdown, progress
 
 SIZES = (10, 20, 40, 80, 160, 320, 640, 1280)

@@ -22,11 +22,11 @@ import orjson
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
-from streamnb import assembly
-from streamnb.config import load
+from streamnb.cli.peers import peer
+from streamnb.config import assembly
+from streamnb.config.settings import load
 from streamnb.errors import DataError
 from streamnb.evaluation import Contender, Difference, Evaluation, Prequential, compare, difference
-from streamnb.peers import peer
 from tests.bench.common import DATA, ROOT, STREAMS, Stream, machine, markdown, progress, read_stream, versions
 from tests.bench.streams import PACKAGES, batches
 

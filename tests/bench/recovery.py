@@ -27,9 +27,10 @@ from typing import NamedTuple
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
-from streamnb import assembly, snapshots
-from streamnb.offsets import Account
-from streamnb.record import Partition
+from streamnb.base.offsets import Account
+from streamnb.base.record import Partition
+from streamnb.config import assembly
+from streamnb.storage import directory as snapshots
 from tests.bench.common import DATA, machine, markdown, progress
 from tests.bench.kafka_loops import PARTITIONS, KafkaLoops, broker
 from tests.bench.kernel_contenders import SPAM, built, shipped

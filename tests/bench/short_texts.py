@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
-from streamnb import assembly
-from streamnb.config import load
+from streamnb.cli.peers import peer
+from streamnb.config import assembly
+from streamnb.config.settings import load
 from streamnb.evaluation import Contender, Prequential, compare
 from streamnb.evaluation.intervals import mcnemar
-from streamnb.peers import peer
 from tests.bench.common import DATA, ROOT, Stream, machine, markdown, progress, read_stream
 from tests.bench.posterior import ACCURATE, FAST, MNB
 from tests.bench.streams import batches

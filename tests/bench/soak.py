@@ -33,9 +33,9 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
 from deploy.kafka.broker import Broker, BrokerError, free_port
-from streamnb.transports.confluent import ConfluentSink, create_topics
+from streamnb.transports.confluent.source import ConfluentSink, create_topics
 from tests.bench.common import machine, markdown, progress, versions
-from tests.kafka.proxy import Proxy, listeners
+from tests.transports.kafka.proxy import Proxy, listeners
 
 PACKAGES = ("kafka-python", "confluent-kafka", "crc32c", "numpy")
 PARTITIONS = 3

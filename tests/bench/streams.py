@@ -27,12 +27,12 @@ import orjson
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
-from streamnb import assembly
-from streamnb.columns import Batch, Label
-from streamnb.config import load
+from streamnb.base.batch import Batch, Label
+from streamnb.cli.peers import peer
+from streamnb.config import assembly
+from streamnb.config.settings import load
 from streamnb.errors import DataError
 from streamnb.evaluation import Evaluation, Learner, evaluate
-from streamnb.peers import peer
 from tests.bench.common import (
     DATA,
     ROOT,

@@ -22,12 +22,12 @@ import numpy as np
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
-from streamnb import assembly
-from streamnb.columns import Batch, Floats, Scores
-from streamnb.config import Settings, load
+from streamnb.base.batch import Batch, Floats, Scores
+from streamnb.cli.peers import peer
+from streamnb.config import assembly
+from streamnb.config.settings import Settings, load
 from streamnb.evaluation import Learner, Prequential
-from streamnb.naive_bayes import NaiveBayes
-from streamnb.peers import peer
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from tests.bench.common import DATA, ROOT, Stream, machine, markdown, progress, read_stream
 from tests.bench.stress_streams import HARD, Hard, hard_streams
 

@@ -26,13 +26,13 @@ import numpy as np
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
-from streamnb.columns import Batch, Floats, Label, Scores
-from streamnb.config import load
-from streamnb.naive_bayes import NaiveBayes
-from streamnb.posterior import softmax
-from streamnb.reading import read
-from streamnb.tokens import Number, Tokenizer, Words
-from streamnb.view import View
+from streamnb.base.batch import Batch, Floats, Label, Scores
+from streamnb.config.settings import load
+from streamnb.naive_bayes.features.tokenizer import Number, Tokenizer, Words
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.reading import read
+from streamnb.naive_bayes.model.view import View
+from streamnb.naive_bayes.posterior.odds import softmax
 from tests.bench.character_model import CharacterModels
 from tests.bench.common import DATA, ROOT, STREAMS, Stream, machine, markdown, progress, read_stream
 from tests.bench.stress import Figures, Said, figures

@@ -36,8 +36,8 @@ import orjson
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
+from streamnb.cli.demo.mailbox import mailbox
 from streamnb.errors import StreamnbError
-from streamnb.mailbox import mailbox
 from tests.bench.common import (
     DATA,
     machine,

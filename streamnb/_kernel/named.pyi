@@ -1,6 +1,0 @@
-from collections.abc import Sequence
-
-from streamnb.view import View
-
-class BlockReader:
-    def __init__(self, view: View, views: Sequence[View], group: int, store: int) -> None: ...

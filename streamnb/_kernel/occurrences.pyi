@@ -1,3 +1,0 @@
-from streamnb.occurrences import Occurrences as Plain
-
-class Occurrences(Plain): ...

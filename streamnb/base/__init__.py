@@ -1,0 +1,1 @@
+"""The nouns that cross borders, and what each side promises."""

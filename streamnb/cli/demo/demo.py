@@ -1,0 +1,279 @@
+"""The demo: the engine as it runs in earnest, on an embedded broker, over a stream with a story.
+
+Three parts, as in a real deployment, each with a client of its own: somebody who writes mail into a topic,
+the engine, and somebody who reads the scores. The writer stays less than `AHEAD_MAX` messages ahead, because
+the embedded broker keeps a short log.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from itertools import islice
+from typing import Self
+
+import orjson
+from rich.console import Console
+from rich.text import Text
+
+from streamnb.cli.demo.mailbox import mailbox
+from streamnb.config import assembly
+from streamnb.config.settings import decode
+from streamnb.engine.engine import Engine
+from streamnb.engine.metrics import Metrics
+from streamnb.errors import SettingsError, StreamnbError, TransportError
+from streamnb.transports.embedded import EmbeddedBroker
+from streamnb.transports.kafka.source import KafkaSink, KafkaSource
+
+AHEAD_MAX = 2000
+REPORT_EVERY = 200
+NONSENSE_EVERY = 300  # a record that is no message, so that a dead letter is seen
+TERMINAL_RATE = 40.0  # messages a second that an eye can follow
+LOG_LOSS_FLOOR = 1e-15
+
+Mail = Mapping[str, str | None]
+
+
+class Demo:
+    """A stage with everything on it; use it in a ``with`` block.
+
+    Parameters
+    ----------
+    messages : int, optional
+        How many; without it the demo goes on until it is stopped.
+    seed : int
+    rate : float, optional
+        Messages a second, 0 for as many as can be; by default a readable pace on a terminal, else 0.
+    dataset : {"sms", "trec07"}, optional
+        River's data set in place of the generated mailbox.
+    quiet : bool
+        Show nothing.
+
+    Raises
+    ------
+    StreamnbError
+        The embedded broker or the data set cannot be had.
+    """
+
+    def __init__(
+        self,
+        *,
+        messages: int | None = None,
+        seed: int = 0,
+        rate: float | None = None,
+        dataset: str | None = None,
+        quiet: bool = False,
+    ) -> None:
+        self.console = Console(quiet=quiet, highlight=False, soft_wrap=True)
+        self.messages = messages
+        if rate is None:
+            rate = TERMINAL_RATE if self.console.is_terminal and not quiet else 0.0
+        self.rate = rate
+        self._stream = stream(dataset, seed, messages)
+        self._sent: dict[str, Mail] = {}
+        self._produced = self._scored = self._judged = self._correct = 0
+        self._loss = 0.0
+        self._known: set[str] = set()
+        self._everything_sent = threading.Event()
+        self._stopped = threading.Event()
+        self._failure: StreamnbError | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            broker = stack.enter_context(EmbeddedBroker({"mail": 1, "scores": 1, "dead-letters": 1}))
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="streamnb-demo-"))
+            self.client = broker.client
+            settings = decode(
+                {
+                    "model": {"name": "demo"},
+                    "kafka": dict(broker.client),
+                    "source": {"kind": "kafka", "topics": ["mail"]},
+                    "sink": {"kind": "kafka", "topic": "scores"},
+                    "dead_letters": {"sink": {"kind": "kafka", "topic": "dead-letters"}},
+                    "engine": {"start": "earliest", "poll_timeout_ms": 50, "batch_records_max": 200},
+                    "snapshots": {"directory": directory, "interval_s": 5.0},
+                },
+                "the demo",
+            )
+            self.engine: Engine = assembly.engine(settings, metrics=Metrics())
+            stack.callback(self.engine.close)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._stack.close()
+
+    def stop(self) -> None:
+        """End the demo after the batch in hand."""
+        self._stopped.set()
+        self.engine.stop()
+
+    def run(self) -> dict[str, object]:
+        """Run until every message is scored or `stop` is called; returns the summary.
+
+        Raises
+        ------
+        StreamnbError
+            One of the three parts failed.
+        """
+        threads = [
+            threading.Thread(target=self._guarded, args=(part,), name=part.__name__, daemon=True)
+            for part in (self._write_mail, self._read_scores)
+        ]
+        for thread in threads:
+            thread.start()
+        summary = self.engine.run()
+        self._stopped.set()
+        for thread in threads:
+            thread.join(timeout=10)
+        if self._failure is not None:
+            raise self._failure
+        figures: dict[str, object] = {
+            "messages": self._produced,
+            "scored": summary.scored,
+            "learned": summary.learned,
+            "dead_letters": summary.dead_letters,
+            "snapshots": summary.snapshots,
+            "accuracy": self._correct / self._judged if self._judged else None,
+            "log_loss": self._loss / self._judged if self._judged else None,
+            "seconds": summary.seconds,
+            "messages_per_s": summary.records / summary.seconds if summary.seconds else None,
+            "digest": summary.digest["all"],
+        }
+        self.console.print()
+        for name, value in figures.items():
+            self.console.print(
+                f"{name:>15}  {value:.4g}" if isinstance(value, float) else f"{name:>15}  {value}"
+            )
+        return figures
+
+    def _guarded(self, part: object) -> None:
+        assert callable(part)
+        try:
+            part()
+        except StreamnbError as error:
+            self._failure = error
+            self.stop()
+
+    def _write_mail(self) -> None:
+        sink = KafkaSink("mail", self.client)
+        began_s = time.monotonic()
+        try:
+            for mail in self._stream:
+                self._wait_for_my_turn(began_s)
+                if self._stopped.is_set():
+                    break
+                self._produced += 1
+                self._sent[str(mail["id"])] = mail
+                values: list[bytes | None] = [orjson.dumps(message_of(mail))]
+                if self._produced % NONSENSE_EVERY == 0:
+                    values.append(b"this is not a message")
+                sink.publish(0, values, [None] * len(values), [()] * len(values))
+            sink.flush(10_000)
+        finally:
+            sink.close()
+            self._everything_sent.set()
+
+    def _wait_for_my_turn(self, began_s: float) -> None:
+        while not self._stopped.is_set():
+            is_due = self.rate == 0 or self._produced <= (time.monotonic() - began_s) * self.rate
+            if is_due and self._produced - self._scored < AHEAD_MAX:
+                return
+            time.sleep(0.005)
+
+    def _read_scores(self) -> None:
+        source = KafkaSource(["scores"], self.client)
+        try:
+            source.open({}, "earliest")
+            while not (self._everything_sent.is_set() and self._scored == self._produced):
+                for records in source.poll(500, 50):
+                    for value in records.values:
+                        assert value is not None
+                        self._show(orjson.loads(value))
+                if self._stopped.is_set():
+                    return
+        finally:
+            source.close()
+        self.engine.stop()
+
+    def _show(self, score: Mapping[str, object]) -> None:
+        mail = self._sent.pop(str(score["id"]))
+        self._scored += 1
+        posterior, prediction, label = score["posterior"], score["prediction"], mail["label"]
+        assert isinstance(posterior, dict)
+        if label is not None:
+            if label in self._known:
+                self._judged += 1
+                self._correct += prediction == label
+                self._loss -= math.log(max(posterior[label], LOG_LOSS_FLOOR))
+            self._known.add(label)
+        if mail.get("story"):
+            self.console.print(f"\n  --- {mail['story']} ---\n", style="bold cyan")
+        self.console.print(_line(mail, posterior, prediction, score["unknown_tokens"]))
+        if self._scored % REPORT_EVERY == 0 and self._judged:
+            self.console.print(
+                f"\n  {self._scored} scored, accuracy {self._correct / self._judged:.3f}, "
+                f"log loss {self._loss / self._judged:.3f}, {self.engine.summary.snapshots} snapshots\n",
+                style="bold",
+            )
+
+
+def _line(mail: Mail, posterior: Mapping[str, float], prediction: object, unknown: object) -> Text:
+    label = mail["label"]
+    mark, style = (
+        ("?", "dim") if label is None else ("=", "green") if label == prediction else ("x", "bold red")
+    )
+    p = posterior.get("spam")
+    line = Text(f"{'-' if p is None else f'{p:.3f}':>6} {prediction or '-':>4} ")
+    line.append(mark, style=style)
+    line.append(f" {unknown!s:>2} new  ", style="dim")
+    text = " ".join(str(mail["text"]).split())
+    line.append(text if len(text) < 100 else text[:99] + "…")
+    return line
+
+
+def message_of(mail: Mail) -> dict[str, str]:
+    """What of a mail goes into the topic."""
+    parts = {name: mail[name] for name in ("id", "text", "label")}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def stream(dataset: str | None, seed: int, n: int | None) -> Iterator[Mail]:
+    """The demo's mail: generated, or of a data set of river's; n messages, or without end."""
+    if dataset is None:
+        return mailbox(seed=seed, n=n, neurips_at=500 if n is None else n // 2)
+    return islice(_of_river(dataset), n)
+
+
+def _of_river(name: str) -> Iterator[Mail]:
+    """A data set of river's, which downloads it once.
+
+    Raises
+    ------
+    SettingsError
+        There is none of that name here.
+    TransportError
+        It cannot be downloaded.
+    """
+    from river import datasets
+
+    kinds = {"sms": datasets.SMSSpam, "trec07": datasets.TREC07}
+    if name not in kinds:
+        raise SettingsError(f"There is no data set `{name}`.", "Choose sms or trec07, or leave it out.")
+    data = kinds[name]()  # type: ignore[no-untyped-call] # river's data sets have no types
+    try:
+        if not data.is_downloaded:
+            data.download(verbose=False)  # type: ignore[no-untyped-call] # likewise
+    except OSError as error:
+        raise TransportError(
+            f"The data set `{name}` cannot be downloaded: {error}.", "Without --dataset no network is needed."
+        ) from error
+    for i, (x, y) in enumerate(data, 1):
+        text = "\n".join(str(x[field]) for field in ("subject", "body") if field in x)
+        yield {"id": f"{name}-{i}", "text": text, "label": "spam" if y else "ham"}

@@ -1,0 +1,121 @@
+"""A snapshot's counts or weights as a table for other tools: CSV by itself, Parquet through pyarrow."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from streamnb.base.batch import Label
+from streamnb.base.snapshot import Snapshot
+from streamnb.config.settings import decode
+from streamnb.errors import SettingsError, SnapshotError
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.storage import files
+
+Row = tuple[str, str, str, float]
+
+COUNTS = ("view", "token", "class", "count")
+WEIGHTS = ("view", "feature", "class", "weight")
+_ROWS = 100_000  # written at once
+
+
+def counts(model: NaiveBayes) -> Iterator[Row]:
+    """View, token, class and count, of every count that is not 0.
+
+    Examples
+    --------
+    >>> model = NaiveBayes()
+    >>> model.learn_one({"text": "win a prize"}, "spam")
+    >>> next(counts(model))
+    ('words', 'win', 'spam', 1.0)
+    """
+    labels = [str(label) for label in model.classes]
+    for view in model.counts:
+        for token, row in model.counts[view].rows.items():
+            for label, n in zip(labels, row, strict=True):
+                if n:
+                    yield view, token, label, n
+
+
+def weights(snapshot: Snapshot, classes: tuple[Label, Label] | None = None) -> Iterator[Row]:
+    """View, feature, class and weight of the straight boundary; the intercept has neither view nor feature.
+
+    The calibrated head has no straight boundary: its counts are read as the raw posterior reads them, with
+    the product head and the classes' own shares.
+
+    Raises
+    ------
+    SnapshotError
+        The boundary is not straight, or it is not said between which classes.
+    """
+    settings = decode(snapshot.settings, "the snapshot")
+    model = NaiveBayes(
+        settings.views,
+        prior=settings.prior,
+        head="product",
+        classes=settings.model.classes,
+        classes_max=settings.model.classes_max,
+        tokenizer=settings.tokens,
+    )
+    model.restore(snapshot.values, snapshot.sections)
+    try:
+        intercept, found = model.linear_weights(classes)
+    except ValueError as error:
+        raise SnapshotError(
+            f"There are no weights to export: {error}.", "Name two classes: `--classes spam,ham`."
+        ) from error
+    positive = str(classes[0] if classes else min(model.classes[c] for c in model.active()))
+    yield "", "", positive, intercept
+    for (view, feature), weight in found.items():
+        yield view, feature, positive, weight
+
+
+def write(path: Path, names: tuple[str, ...], rows: Iterable[Row]) -> int:
+    """A table into a new file, in the format that its name ends in; returns its size in bytes.
+
+    Raises
+    ------
+    SettingsError
+        The name ends in neither ``.csv`` nor ``.parquet``, or pyarrow is not installed.
+    StorageError
+        It could not be written; nothing is there.
+    """
+    if path.suffix == ".csv":
+        return files.write_new(path, _csv(names, rows))
+    if path.suffix == ".parquet":
+        return files.write_new(path, _parquet(names, rows))
+    raise SettingsError(f"{path} says no format.", "Let the name end in .csv or .parquet.")
+
+
+def _csv(names: tuple[str, ...], rows: Iterable[Row]) -> Iterator[bytes]:
+    rest: Iterator[tuple[object, ...]] = iter(rows)
+    some: list[tuple[object, ...]] = [names]
+    while some:
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows(some)
+        yield text.getvalue().encode()
+        some = list(islice(rest, _ROWS))
+
+
+def _parquet(names: tuple[str, ...], rows: Iterable[Row]) -> Iterator[bytes]:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            "Parquet needs pyarrow.", "pip install 'streamnb[export]', or export to a .csv file."
+        ) from error
+    few = pa.dictionary(pa.int32(), pa.string())
+    types = [few, pa.string(), few, pa.float64()]
+    schema = pa.schema(list(zip(names, types, strict=True)))
+    rest, out = iter(rows), io.BytesIO()
+    with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
+        while some := list(islice(rest, _ROWS)):
+            columns = [
+                pa.array(some_of, kind) for some_of, kind in zip(zip(*some, strict=True), types, strict=True)
+            ]
+            writer.write_table(pa.table(columns, schema=schema))
+    yield out.getvalue()

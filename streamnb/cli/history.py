@@ -1,0 +1,86 @@
+"""A file of messages, from its first line to its last: what was said before the stream began."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamnb.base.record import RecordBatch
+from streamnb.errors import DataError
+from streamnb.transports.jsonl import JsonlSource
+from streamnb.wire.message import Decoder, Messages
+
+LINE_BYTES_MAX = 64 << 20
+
+
+class History:
+    """Reads a file of JSON lines in batches, and counts what it had to leave out.
+
+    Parameters
+    ----------
+    path : str
+        ``-`` is standard input, ``.gz`` is unpacked.
+    decoder : Decoder
+    limit : int, optional
+        Lines to read at most.
+
+    Attributes
+    ----------
+    read, refused : int
+        Lines so far, and those of them that hold no usable message.
+    share_read : float or None
+        How far the reading is, from 0 to 1; ``None`` where the input's size is not known.
+    first_refusal : str
+        What was wrong with the first of them, and where.
+
+    Raises
+    ------
+    StreamnbError
+        The file cannot be read.
+    """
+
+    def __init__(self, path: str, decoder: Decoder, limit: int | None = None) -> None:
+        self.path = path
+        self.read = 0
+        self.refused = 0
+        self.share_read: float | None = None
+        self.first_refusal = ""
+        self._decoder = decoder
+        self._limit = limit
+
+    def batches(self, size: int = 1000) -> Iterator[tuple[RecordBatch, Messages]]:
+        """Records and the messages in them, at most `size` lines at a time.
+
+        Raises
+        ------
+        DataError
+            The file ended, and none of its lines was a message.
+        """
+        source = JsonlSource(self.path, LINE_BYTES_MAX)
+        try:
+            source.open({}, "earliest")
+            while not source.finished() and self.read != self._limit:
+                wanted = size if self._limit is None else min(size, self._limit - self.read)
+                for records in source.poll(wanted, 200):
+                    messages = self._decoder.decode(records)
+                    self._count(records, messages)
+                    by_limit = None if self._limit is None else self.read / self._limit
+                    self.share_read = max(
+                        (s for s in (by_limit, source.share_read) if s is not None), default=None
+                    )
+                    yield records, messages
+        finally:
+            source.close()
+        if self.read and self.refused == self.read:
+            raise DataError(
+                f"None of the {self.read} lines of {self.path} is a message. {self.first_refusal}",
+                "Do `[message]` and `[labels]` of the configuration fit this file?",
+            )
+
+    def _count(self, records: RecordBatch, messages: Messages) -> None:
+        unreadable = [(span.first_offset, span.cause) for span in records.unreadable]
+        refused = [(records.offsets[row], error.what) for row, error in messages.refused]
+        self.read += len(records) + len(unreadable)
+        self.refused += len(refused) + len(unreadable)
+        if not self.first_refusal and (refused or unreadable):
+            offset, what = min(refused + unreadable)
+            self.first_refusal = f"{self.path}, line {offset + 1}: {what}"

@@ -1,0 +1,87 @@
+"""Peers to compare with over the same stream: river, scikit-learn, vowpalwabbit, and the plainest of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from streamnb.base.batch import Label
+from streamnb.cli.peers.river import RiverNB
+from streamnb.cli.peers.sklearn import SklearnNB
+from streamnb.cli.peers.vowpal import Line, VowpalWabbit, our_tokens, own_words
+from streamnb.config.settings import Settings
+from streamnb.errors import SettingsError
+from streamnb.evaluation import Learner
+from streamnb.naive_bayes.event_models import Multinomial
+from streamnb.naive_bayes.event_models.smoothing import Laplace
+from streamnb.naive_bayes.features.tokenizer import TextReader
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.view import View, reads_text
+
+Maker = Callable[[Settings, Sequence[Label]], Learner]
+
+
+def plain(settings: Settings, classes: Sequence[Label]) -> NaiveBayes:
+    """Multinomial naive Bayes with Laplace 1 over the first view's tokens, unknown ones smoothed."""
+    reader = _readers(settings)[0]
+    view = View("words", reader, Multinomial(Laplace(1.0), "counts", "smooth"))
+    return NaiveBayes([view], head="product", tokenizer=settings.tokens, classes_max=max(256, len(classes)))
+
+
+def _vowpal(options: str, *, ours: bool = False) -> Maker:
+    def make(settings: Settings, classes: Sequence[Label]) -> Learner:
+        line: Line = our_tokens(_readers(settings), settings.tokens) if ours else own_words
+        return VowpalWabbit(settings.message.text, classes, options, line)
+
+    return make
+
+
+PEERS: dict[str, Maker] = {
+    "mnb": plain,
+    "river": lambda settings, classes: RiverNB(settings.message.text, classes),
+    "sklearn": lambda settings, classes: SklearnNB(settings.message.text, classes),
+    "vw": _vowpal(""),
+    "vw-l5": _vowpal("-l 5"),
+    "vw-tokens": _vowpal("", ours=True),
+    "vw-l5-tokens": _vowpal("-l 5", ours=True),
+}
+"""By the names that `evaluate --compare` knows. ``-tokens`` is on the tokens of the configuration's views of
+text, each once a message; the others read words by themselves."""
+
+
+def peer(name: str, settings: Settings, classes: Sequence[Label]) -> Learner:
+    """A peer that has learned nothing.
+
+    Parameters
+    ----------
+    name : str
+        One of `PEERS`.
+    settings : Settings
+        Say which fields are text and what its tokens are.
+    classes : sequence of Label
+        In the order of their first appearance.
+
+    Raises
+    ------
+    SettingsError
+        There is no such peer, its package is not installed, or the settings have no view of text.
+
+    Examples
+    --------
+    >>> from streamnb.base.batch import Batch
+    >>> model = peer("mnb", Settings(), ["spam", "ham"])
+    >>> model.step(Batch({"text": ["win", "lunch", "win"]}, ["spam", "ham", "spam"])).posterior[2].round(2)
+    array([0.67, 0.33])
+    """
+    make = PEERS.get(name)
+    if make is None:
+        raise SettingsError(
+            f"`{name}` is nothing to compare with.", f"Name a .toml file or one of {', '.join(PEERS)}."
+        )
+    return make(settings, classes)
+
+
+def _readers(settings: Settings) -> list[TextReader]:
+    readers = [view.reader for view in settings.views if reads_text(view.reader)]
+    if not readers:
+        raise SettingsError("No view reads text, and the peers read nothing else.", "Add one to `[[views]]`.")
+    return readers

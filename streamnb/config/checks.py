@@ -1,0 +1,102 @@
+"""What `streamnb check` tries, one thing after another; only topics it is asked to make stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from streamnb.config import assembly
+from streamnb.config.endpoints import ConfluentInput, ConfluentOutput, LinesInput, TopicOutput, TopicsInput
+from streamnb.config.settings import Settings, client
+from streamnb.engine.recovery import check_statistics, starting_point
+from streamnb.errors import TransportError
+from streamnb.storage.directory import SnapshotDirectory
+
+Attempt = Callable[[], str]
+
+
+def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]:
+    """Names and attempts; an attempt returns what it found or raises a `StreamnbError`.
+
+    Parameters
+    ----------
+    settings : Settings
+    create : int
+        With how many partitions to make a topic that is missing; 0 to make none.
+    """
+    yield "model", lambda: _model(settings)
+    if settings.drift.detector or settings.drift.parameters:
+        yield "drift", lambda: _drift(settings)
+    yield "rooms", lambda: _rooms(settings)
+    yield "snapshots", lambda: _snapshots(settings)
+    for table, room in (
+        ("source", settings.source),
+        ("sink", settings.sink),
+        ("dead_letters.sink", settings.dead_letters.sink),
+    ):
+        if isinstance(room, TopicsInput | TopicOutput):
+            yield table, lambda room=room: _topics(settings, room, create)  # type: ignore[misc]
+        elif isinstance(room, LinesInput):
+            yield table, lambda room=room: _file(room)  # type: ignore[misc]
+
+
+def _model(settings: Settings) -> str:
+    model = assembly.model(settings)
+    assembly.decoder(settings)
+    return f"{', '.join(view.name for view in model.views)} under the {model.head_kind} head"
+
+
+def _drift(settings: Settings) -> str:
+    assembly.drift(settings)
+    return f"{settings.drift.detector} watches the mistakes"
+
+
+def _rooms(settings: Settings) -> str:
+    assembly.check_rooms(settings)
+    return "source, sink and dead letters are set and apart"
+
+
+def _snapshots(settings: Settings) -> str:
+    store = SnapshotDirectory(Path(settings.snapshots.directory), settings.snapshots.keep)
+    try:
+        newest = store.newest()
+    finally:
+        store.close()
+    starting_point(newest, None, settings.engine.start)
+    if newest is None:
+        return f"{settings.snapshots.directory} is empty: a first start, from {settings.engine.start}"
+    statistics = {
+        "message": assembly.decoder(settings).statistics(),
+        "model": assembly.model(settings).statistics(),
+    }
+    check_statistics(newest, statistics)
+    return f"{settings.snapshots.directory} resumes from number {newest.sequence}"
+
+
+def _topics(settings: Settings, room: TopicsInput | TopicOutput, create: int) -> str:
+    if isinstance(room, ConfluentInput | ConfluentOutput):
+        from streamnb.transports.confluent.source import create_topics, describe_topics
+    else:
+        from streamnb.transports.kafka.source import create_topics, describe_topics
+
+    wanted = room.topics if isinstance(room, TopicsInput) else (room.topic,)
+    found = describe_topics(client(settings, room), wanted)
+    missing = [topic for topic in wanted if topic not in found]
+    if missing and create:
+        create_topics(client(settings, room), dict.fromkeys(missing, create))
+        return f"made {', '.join(missing)} ({create} partitions)"
+    if missing:
+        raise TransportError(f"There is no topic `{missing[0]}`.", "`--create PARTITIONS` makes it.")
+    return ", ".join(f"{topic} ({partitions} partitions)" for topic, partitions in found.items())
+
+
+def _file(room: LinesInput) -> str:
+    from streamnb.transports.jsonl import JsonlSource
+
+    source = JsonlSource(room.path, room.line_bytes_max)
+    try:
+        if room.path != "-":
+            source.open({}, "earliest")
+    finally:
+        source.close()
+    return f"{room.path} can be read"

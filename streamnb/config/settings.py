@@ -1,0 +1,266 @@
+"""Configuration: a TOML file into typed, frozen settings. An unknown key is refused, with the nearest one.
+
+A table is named for the room that reads it, and each room's settings stand in that room. One precedence:
+the file, then ``--set table.key=value``. No environment variable is read, but for a secret that says so:
+``sasl_plain_password = { env = "KAFKA_PASSWORD" }``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from streamnb.config.endpoints import (
+    Client,
+    ConfluentInput,
+    ConfluentOutput,
+    InputSettings,
+    KafkaInput,
+    KafkaOutput,
+    OutputSettings,
+    TopicOutput,
+    TopicsInput,
+)
+from streamnb.engine.dead_letters import DeadLetterLimits
+from streamnb.engine.guard import GuardSettings
+from streamnb.engine.metrics import MetricsSettings
+from streamnb.engine.settings import EngineSettings
+from streamnb.errors import DataError, SettingsError, StorageError
+from streamnb.evaluation.drift import DriftSettings
+from streamnb.evaluation.live import EvaluationSettings
+from streamnb.naive_bayes.event_models.smoothing import Prior
+from streamnb.naive_bayes.features.tokenizer import Tokenizer, Words
+from streamnb.naive_bayes.model.state import HeadKind
+from streamnb.naive_bayes.model.view import View
+from streamnb.naive_bayes.statistics.forgetting import Forgetting
+from streamnb.storage import files
+from streamnb.storage.directory import SnapshotSettings
+from streamnb.wire.message import MessageFields
+from streamnb.wire.score import Output
+
+FILE_BYTES_MAX = 1 << 20
+
+_NAMES_OF_SECRETS = ("password", "secret", "passphrase", "key.pem")
+
+
+class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The model as a whole.
+
+    Parameters
+    ----------
+    name : str
+        In every score.
+    head : {"calibrated", "product"}, optional
+        By default calibrated if some view reads text.
+    classes : tuple of str
+        Declared before anything is learned; others may appear.
+    classes_max : int
+        A label past it becomes a dead letter.
+    max_tokens : int
+        Tokens of all views together, about 70 bytes each with two classes, 25 of them for snapshots; at the
+        cap the rarest sixteenth is let go.
+    """
+
+    name: str = "streamnb"
+    head: HeadKind | None = None
+    classes: tuple[str, ...] = ()
+    classes_max: int = 256
+    max_tokens: int = 5_000_000
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` where more classes are declared than allowed, or a bound is too small."""
+        if self.classes_max < max(1, len(self.classes)):
+            raise ValueError("`classes_max` must be at least 1 and not below the number of `classes`")
+        if not 16 <= self.max_tokens <= 1 << 40:
+            raise ValueError("`max_tokens` must be at least 16, and no more than 2^40")
+
+
+class DeadLetterSettings(DeadLetterLimits, frozen=True, forbid_unknown_fields=True):
+    """Limits, and where dead letters go; without a sink the engine does not start."""
+
+    sink: OutputSettings | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything there is to set; `configs/streamnb.toml` shows it all with its reasons."""
+
+    model: ModelSettings = ModelSettings()
+    tokens: Tokenizer = Tokenizer()
+    views: tuple[View, ...] = (View("words", Words()),)
+    prior: Prior | None = None
+    forgetting: Forgetting = Forgetting()
+    message: MessageFields = MessageFields()
+    labels: dict[str, str] = {}
+    kafka: Client = {}
+    confluent: Client = {}
+    source: InputSettings | None = None
+    sink: OutputSettings | None = None
+    dead_letters: DeadLetterSettings = DeadLetterSettings()
+    engine: EngineSettings = EngineSettings()
+    guard: GuardSettings = GuardSettings()
+    snapshots: SnapshotSettings = SnapshotSettings()
+    output: Output = Output()
+    evaluation: EvaluationSettings = EvaluationSettings()
+    drift: DriftSettings = DriftSettings()
+    metrics: MetricsSettings = MetricsSettings()
+
+
+def load(path: Path, changes: Sequence[str] = ()) -> Settings:
+    """The settings of a file, with ``table.key=value`` changes over them.
+
+    Raises
+    ------
+    SettingsError
+        The file cannot be read, is not TOML, or holds what is not a setting.
+    """
+    try:
+        tables = tomllib.loads(files.read_text(path, FILE_BYTES_MAX))
+    except (StorageError, DataError) as error:
+        raise SettingsError(error.what, error.hint) from error
+    except ValueError as error:  # a TOMLDecodeError, or a number of more digits than Python reads
+        raise SettingsError(f"{path} is not TOML: {error}.", "Mend that line.") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path} is nested too deeply.", "No setting needs it: mend the file.") from error
+    for change in changes:
+        _apply(tables, change)
+    return decode(tables, str(path))
+
+
+def decode(tables: Mapping[str, object], where: str) -> Settings:
+    """Tables as typed settings; `where` is named in errors.
+
+    Raises
+    ------
+    SettingsError
+        A key is unknown, a value of the wrong type or out of its range, or a secret is written out.
+    """
+    try:
+        settings = msgspec.convert(tables, Settings)
+    except msgspec.ValidationError as error:
+        raise _mistake(str(error), where) from error
+    for client in _clients(settings):
+        for key in client:
+            if any(word in key for word in _NAMES_OF_SECRETS) and not isinstance(client[key], dict):
+                raise SettingsError(
+                    f"{where}: `{key}` is a secret and stands in the file.",
+                    f'Put it into an environment variable and write {key} = {{ env = "NAME" }}.',
+                )
+    return settings
+
+
+def client(settings: Settings, room: TopicsInput | TopicOutput | None = None) -> Client:
+    """The client settings of one room, secrets looked up; without a room those of ``[kafka]``.
+
+    Raises
+    ------
+    SettingsError
+        The environment lacks a variable that is referred to.
+    """
+    if isinstance(room, ConfluentInput | ConfluentOutput):
+        merged = {**_dotted(settings.confluent), **_dotted(room.confluent)}
+    else:
+        own = room.kafka if isinstance(room, KafkaInput | KafkaOutput) else {}
+        merged = {**settings.kafka, **own}
+    return {key: _looked_up(key, value) for key, value in merged.items()}
+
+
+def _dotted(tables: Mapping[str, object], above: str = "") -> Client:
+    """``bootstrap.servers = "..."`` is a table in TOML and one name to librdkafka; a reference stays."""
+    found: Client = {}
+    for key, value in tables.items():
+        if isinstance(value, dict) and set(value) != {"env"}:
+            found |= _dotted(value, f"{above}{key}.")
+        else:
+            found[above + key] = value
+    return found
+
+
+def _looked_up(key: str, value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    name = value.get("env")
+    if set(value) != {"env"} or not isinstance(name, str):
+        raise SettingsError(f"`{key}` is a table.", f'Write a value, or {key} = {{ env = "NAME" }}.')
+    if name not in os.environ:
+        raise SettingsError(f"`{key}` asks for the environment variable {name}, which is not set.", "Set it.")
+    return os.environ[name]
+
+
+def _clients(settings: Settings) -> Iterator[Client]:
+    yield settings.kafka
+    yield _dotted(settings.confluent)
+    for room in (settings.source, settings.sink, settings.dead_letters.sink):
+        if isinstance(room, KafkaInput | KafkaOutput):
+            yield room.kafka
+        elif isinstance(room, ConfluentInput | ConfluentOutput):
+            yield _dotted(room.confluent)
+
+
+def _apply(tables: dict[str, object], change: str) -> None:
+    """``a.b=c`` into the tables; c is TOML, or text where it is none."""
+    path, equals, text = change.partition("=")
+    keys = path.strip().split(".")
+    if not equals or not all(keys):
+        raise SettingsError(f"--set {change!r} is not a change.", "Write --set table.key=value.")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        value = text
+    table = tables
+    for key in keys[:-1]:
+        inner = table.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise SettingsError(
+                f"--set {path.strip()}: `{key}` is not a table.", "Name a table.key of the file."
+            )
+        table = cast("dict[str, object]", inner)
+    table[keys[-1]] = value
+
+
+def _mistake(message: str, where: str) -> SettingsError:
+    what, _, place = message.partition(" - at ")
+    path = place.strip("`").removeprefix("$").removeprefix(".")
+    unknown = re.search(r"unknown field `(.*)`", what)
+    if unknown is None:
+        return SettingsError(f"{where}: `{path}`: {what}.", "See configs/streamnb.toml for what it may be.")
+    name = f"{path}.{unknown[1]}" if path else unknown[1]
+    plain = re.sub(r"\[[^]]*\]", "", name)
+    nearest = difflib.get_close_matches(
+        plain, [known for known in paths() if known != plain], n=1, cutoff=0.0
+    )
+    return SettingsError(f"{where}: `{name}` is not a setting.", f"Did you mean `{nearest[0]}`?")
+
+
+def paths() -> list[str]:
+    """The dotted path of every setting there is, those of unions included.
+
+    Examples
+    --------
+    >>> "engine.poll_timeout_ms" in paths()
+    True
+    """
+    found: dict[str, None] = {}
+    _walk(msgspec.inspect.type_info(Settings), "", found)
+    return list(found)
+
+
+def _walk(info: msgspec.inspect.Type, path: str, found: dict[str, None]) -> None:
+    if isinstance(info, msgspec.inspect.UnionType):
+        for option in info.types:
+            _walk(option, path, found)
+    elif isinstance(info, msgspec.inspect.VarTupleType):
+        _walk(info.item_type, path, found)
+    elif isinstance(info, msgspec.inspect.StructType):
+        if info.tag_field is not None:
+            found[f"{path}.{info.tag_field}"] = None
+        for field in info.fields:
+            inner = f"{path}.{field.encode_name}" if path else field.encode_name
+            found[inner] = None
+            _walk(field.type, inner, found)

@@ -1,0 +1,1 @@
+"""The loop: poll, decode, score, learn, publish, snapshot, commit."""

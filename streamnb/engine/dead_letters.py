@@ -1,0 +1,152 @@
+"""Dead letters: records that cannot be used, put aside with their bytes unchanged and the reason why.
+
+Headers, all UTF-8, before the record's own:
+
+    streamnb.reason           one word of `RecordError.REASONS`
+    streamnb.detail           one sentence, cut at 500 characters
+    streamnb.topic, streamnb.partition, streamnb.offset      where the record is
+    streamnb.timestamp_ms     when it was written there
+    streamnb.dead_lettered_ms when it was put aside
+    streamnb.cut              only if the record was too large to keep whole: its value's size and SHA-256;
+                              key and value are then cut and its own headers left out
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from streamnb.base.protocols import Clock, Sink
+from streamnb.base.record import Headers, RecordBatch, Unreadable
+from streamnb.errors import DataError, RecordError
+
+CUT_BYTES = 4096
+HEADERS_MAX = 1000
+DETAIL_CHARACTERS = 500  # a detail may quote a label, and a label comes from outside
+
+
+class DeadLetterLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When dead letters are too large, or too many.
+
+    Parameters
+    ----------
+    bytes_max : int
+        Of a larger record (key, value and headers) the value's first 4,096 bytes are kept, with its size
+        and SHA-256.
+    ratio_max : float
+        The engine stops when more than this share of a window's records were put aside; 1 never stops.
+    ratio_window_records : int
+        How many records make a window.
+    """
+
+    bytes_max: int = 900_000
+    ratio_max: float = 0.5
+    ratio_window_records: int = 10_000
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a share outside 0 to 1 or a limit below 1."""
+        if not 0 <= self.ratio_max <= 1 or min(self.bytes_max, self.ratio_window_records) < 1:
+            raise ValueError("`ratio_max` must be from 0 to 1 and the limits at least 1")
+
+
+class DeadLetters:
+    """Puts records aside, and says when there are too many.
+
+    Parameters
+    ----------
+    sink : Sink
+    clock : Clock
+    limits : DeadLetterLimits
+    """
+
+    def __init__(self, sink: Sink, clock: Clock, limits: DeadLetterLimits) -> None:
+        self.sink = sink
+        self.limits = limits
+        self._clock = clock
+        self._seen = 0
+        self._put_aside = 0
+
+    def publish(
+        self, records: RecordBatch, refused: list[tuple[int, RecordError]], first_offset: int = 0
+    ) -> None:
+        """Put rows of a batch aside, and a stub without bytes for each of its unreadable ranges.
+
+        Parameters
+        ----------
+        records : RecordBatch
+        refused : list of (int, RecordError)
+        first_offset : int
+            What lies before it was put aside already.
+        """
+        values: list[bytes | None] = []
+        keys: list[bytes | None] = []
+        headers: list[Headers] = []
+        for row, error in refused:
+            if records.offsets[row] < first_offset:
+                continue
+            value, key, own = records.values[row], records.keys[row], records.headers[row]
+            added = self._headers(records, records.offsets[row], records.timestamps_ms[row], error)
+            if _size(value, key, own) > self.limits.bytes_max or len(own) > HEADERS_MAX:
+                whole = value or b""
+                cut = f"{len(whole)} bytes, SHA-256 {hashlib.sha256(whole).hexdigest()}"
+                added.append(("streamnb.cut", cut.encode()))
+                value, key, own = _cut(value), _cut(key), ()
+            values.append(value)
+            keys.append(key)
+            headers.append([*added, *own])
+        for span in records.unreadable:
+            if span.first_offset < first_offset:
+                continue
+            values.append(None)
+            keys.append(None)
+            headers.append(self._headers(records, span.first_offset, -1, _unreadable(span)))
+        if values:
+            self.sink.publish(records.partition.number, values, keys, headers)
+
+    def check_ratio(self, records: int, put_aside: int) -> None:
+        """Count a batch, and stop a stream that is mostly refused.
+
+        Raises
+        ------
+        DataError
+            More than `ratio_max` of a window's records were put aside.
+        """
+        self._seen += records
+        self._put_aside += put_aside
+        if self._seen < self.limits.ratio_window_records:
+            return
+        seen, put_aside, self._seen, self._put_aside = self._seen, self._put_aside, 0, 0
+        if put_aside > self.limits.ratio_max * seen:
+            raise DataError(
+                f"{put_aside} of the last {seen} records became dead letters.",
+                "Look at their reasons; raise `dead_letters.ratio_max` if this stream is like that.",
+            )
+
+    def _headers(
+        self, records: RecordBatch, offset: int, timestamp_ms: int, error: RecordError
+    ) -> list[tuple[str, bytes]]:
+        texts = {
+            "streamnb.reason": error.reason,
+            "streamnb.detail": error.what[:DETAIL_CHARACTERS],
+            "streamnb.topic": records.partition.topic,
+            "streamnb.partition": str(records.partition.number),
+            "streamnb.offset": str(offset),
+            "streamnb.timestamp_ms": str(timestamp_ms),
+            "streamnb.dead_lettered_ms": str(self._clock.wall_ms()),
+        }
+        return [(name, text.encode("utf-8", "backslashreplace")) for name, text in texts.items()]
+
+
+def _size(value: bytes | None, key: bytes | None, headers: Headers) -> int:
+    of_headers = sum(len(name.encode("utf-8", "backslashreplace")) + len(data) for name, data in headers)
+    return len(value or b"") + len(key or b"") + of_headers
+
+
+def _cut(data: bytes | None) -> bytes | None:
+    return None if data is None else data[:CUT_BYTES]
+
+
+def _unreadable(span: Unreadable) -> RecordError:
+    last = span.next_offset - 1
+    return RecordError("unreadable", f"Offsets {span.first_offset} to {last}: {span.cause}")

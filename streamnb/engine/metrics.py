@@ -1,0 +1,131 @@
+"""What an operator watches, as Prometheus metrics. No label ever holds a token, an id or an offset."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.registry import Collector
+
+from streamnb.base.record import Partition
+from streamnb.engine.metrics_server import serve_metrics
+from streamnb.errors import TransportError
+from streamnb.wire.abstention import REASONS
+
+
+class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the metrics page is served.
+
+    Parameters
+    ----------
+    port : int
+        0 for no page.
+    host : str
+        The address to listen on; the page has no password, so loopback unless you say otherwise.
+    """
+
+    port: int = 0
+    host: str = "127.0.0.1"
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for what is no port."""
+        if not 0 <= self.port <= 65_535:
+            raise ValueError("`port` must be from 0 to 65535")
+
+
+class Metrics:
+    """Counters of one engine, in a registry of their own.
+
+    Examples
+    --------
+    >>> metrics = Metrics()
+    >>> metrics.records.labels("scored").inc(3)
+    >>> metrics.registry.get_sample_value("streamnb_records_total", {"outcome": "scored"})
+    3.0
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._evaluation: Collector | None = None
+        self.records = Counter(
+            "streamnb_records", "Offsets passed, by what became of them", ["outcome"], registry=self.registry
+        )
+        self.dead_letters = Counter(
+            "streamnb_dead_letters", "Records put aside, by reason", ["reason"], registry=self.registry
+        )
+        self.guarded = Counter(
+            "streamnb_guarded", "Labels the guard kept from being learned", ["reason"], registry=self.registry
+        )
+        self.learned = Counter("streamnb_learned", "Labelled messages learned", registry=self.registry)
+        self.abstained = Counter(
+            "streamnb_abstained", "Scores that name no class, by reason", ["reason"], registry=self.registry
+        )
+        self.snapshots = Counter(
+            "streamnb_snapshots", "Snapshots, by whether they are kept", ["outcome"], registry=self.registry
+        )
+        self.batch_seconds = Histogram(
+            "streamnb_batch_seconds",
+            "From a poll's return to its records' publication",
+            registry=self.registry,
+        )
+        self.snapshot_seconds = Histogram(
+            "streamnb_snapshot_seconds", "How long a snapshot held the stream", registry=self.registry
+        )
+        self.next_offset = Gauge(
+            "streamnb_next_offset", "Next offset to read", ["topic", "partition"], registry=self.registry
+        )
+        self.unaccounted = Gauge(
+            "streamnb_unaccounted_records",
+            "Offsets passed but not accounted for: 0, or the engine stops",
+            ["topic", "partition"],
+            registry=self.registry,
+        )
+        self.ready = Gauge(
+            "streamnb_ready", "1 once the ends there were at the start are reached", registry=self.registry
+        )
+        self.replayed = Counter(
+            "streamnb_replayed_records",
+            "Records read before that: what came since the snapshot",
+            registry=self.registry,
+        )
+        self.lag = Gauge(
+            "streamnb_lag_records", "Records not yet read", ["topic", "partition"], registry=self.registry
+        )
+
+    def show(self, evaluation: Collector) -> None:
+        """Show what scores are worth, in the place of an earlier engine's figures."""
+        if self._evaluation is not None:
+            self.registry.unregister(self._evaluation)
+        self._evaluation = evaluation
+        self.registry.register(evaluation)
+
+    def serve(self, settings: MetricsSettings) -> None:
+        """Serve the page, if a port is set.
+
+        Raises
+        ------
+        TransportError
+            The address is taken or not this machine's.
+        """
+        if not settings.port:
+            return
+        try:
+            serve_metrics(self.registry, settings.host, settings.port)
+        except OSError as error:
+            raise TransportError(
+                f"The metrics page cannot be served on {settings.host}:{settings.port}: {error.strerror}.",
+                "Set another `metrics.port`, or 0 for none.",
+            ) from error
+
+    def abstain(self, reasons: NDArray[np.int64]) -> None:
+        """Count the scores of a batch that name no class, by their place in `REASONS`."""
+        for place, reason in enumerate(REASONS):
+            self.abstained.labels(reason).inc(int((reasons == place).sum()))
+
+    def stand(self, partition: Partition, next_offset: int, end_offset: int | None) -> None:
+        """Where a partition stands now."""
+        labels = (partition.topic, str(partition.number))
+        self.next_offset.labels(*labels).set(next_offset)
+        if end_offset is not None:
+            self.lag.labels(*labels).set(max(0, end_offset - next_offset))

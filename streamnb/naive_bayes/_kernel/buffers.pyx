@@ -1,0 +1,83 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Buffers that a store fills and that arrays may look at without a copy.
+
+A snapshot is read straight into buffers, and a store takes them over; what a store freezes is its own, which
+it leaves alone, and replaces when they have to grow, for as long as somebody looks at them.
+"""
+
+import numpy as np
+
+from cpython.buffer cimport PyBuffer_FillInfo
+from libc.stdint cimport uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcpy
+
+from streamnb.naive_bayes._kernel.tokens cimport SLACK
+
+cdef extern from *:
+    """
+    #define snb_add(counter, n) __atomic_add_fetch(&(counter), n, __ATOMIC_SEQ_CST)
+    """
+    Py_ssize_t snb_add(Py_ssize_t counter, Py_ssize_t n) noexcept nogil
+
+
+cdef class Buffer:
+    """Memory of so many bytes, zeros at first, with some slack after it, that Python may write to.
+
+    Parameters
+    ----------
+    size : int
+        In bytes.
+
+    Raises
+    ------
+    MemoryError
+        There is not as much.
+    """
+
+    def __cinit__(self, uint64_t size):
+        self.data = <uint8_t*>calloc(size + SLACK, 1) if size + SLACK > size else NULL
+        if self.data == NULL:
+            raise MemoryError(f"no memory for {size} bytes")
+        self.size = size
+
+    def __dealloc__(self):
+        free(self.data)
+
+    def __len__(self):
+        return self.size
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyBuffer_FillInfo(view, self, self.data, <Py_ssize_t>self.size, 0, flags)
+        snb_add(self.exports, 1)
+
+    def __releasebuffer__(self, Py_buffer* view):
+        snb_add(self.exports, -1)
+
+
+cdef Buffer resized(Buffer buffer, uint64_t size):
+    """A buffer of another size that begins with the same bytes: itself, if no array looks at it."""
+    cdef uint8_t* moved
+    cdef Buffer fresh
+    if buffer.exports == 0:
+        moved = <uint8_t*>realloc(buffer.data, size + SLACK)
+        if moved == NULL:
+            raise MemoryError(f"no memory for {size} bytes")
+        buffer.data, buffer.size = moved, size
+        return buffer
+    fresh = Buffer(size)
+    memcpy(fresh.data, buffer.data, size if size < buffer.size else buffer.size)
+    return fresh
+
+
+cdef Buffer found_under(object array, uint64_t size):
+    """The buffer that an array shows the whole of, if no store owns it; `None` otherwise."""
+    cdef Buffer buffer
+    while isinstance(array, np.ndarray):
+        array = array.base
+    if isinstance(array, memoryview):
+        array = array.obj
+    if not isinstance(array, Buffer):
+        return None
+    buffer = array
+    return buffer if buffer.size == size and not buffer.owned else None

@@ -1,0 +1,166 @@
+# What a count store's sections must be before anything believes them, as C: `streamnb.naive_bayes.statistics.count_arrays.checked` says
+# the same in numpy, and what is wrong; here it takes no longer than reading the memory once.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+
+cdef enum:
+    LANES = 4  # sums that go on side by side, so that none waits for the one before
+    AT_ONCE = 1024  # rows that stay in the processor's cache from one check to the next
+
+
+cdef inline bint check_rows(
+    const uint64_t* bounds,
+    uint64_t rows,
+    uint64_t size,
+    const double* counts,
+    uint64_t C,
+    uint64_t n_views,
+    uint64_t* known,
+    double* sums,
+) noexcept nogil:
+    """Whether tokens lie end to end and every row counts something.
+
+    `known` and `sums`, room for `LANES` times views, and views times classes, are added up by view into
+    their first part.
+    """
+    cdef uint64_t first, last, i
+    if bounds[0] != 0 or bounds[rows] >> 8 != size:
+        return False
+    for i in range(<uint64_t>LANES * n_views):
+        known[i] = 0
+    for i in range(<uint64_t>LANES * n_views * C):
+        sums[i] = 0.0
+    first = 0
+    while first < rows:
+        last = first + AT_ONCE if first + AT_ONCE < rows else rows
+        if not bounds_fit(bounds + first, last - first, n_views, known):
+            return False
+        if not counts_fit(counts + first * C, (last - first) * C):
+            return False
+        if not add_rows(bounds + first, last - first, counts + first * C, C, n_views, sums):
+            return False
+        first = last
+    for i in range(n_views, <uint64_t>LANES * n_views):
+        known[i % n_views] += known[i]
+    for i in range(n_views * C, <uint64_t>LANES * n_views * C):
+        sums[i % (n_views * C)] += sums[i]
+    return True
+
+
+cdef inline bint bounds_fit(const uint64_t* bounds, uint64_t rows, uint64_t n_views, uint64_t* known) noexcept nogil:
+    """Whether ends do not go back and views are there: a difference below 0 shows in its highest bit."""
+    cdef uint64_t row, odd = 0
+    for row in range(rows):
+        odd |= ((bounds[row + 1] >> 8) - (bounds[row] >> 8)) | (n_views - 1 - (bounds[row + 1] & 255))
+    if odd >> 63:
+        return False
+    for row in range(rows):
+        known[(row % LANES) * n_views + (bounds[row + 1] & 255)] += 1
+    return True
+
+
+cdef inline bint counts_fit(const double* counts, uint64_t n) noexcept nogil:
+    """Whether all are finite and none is below 0, by their bits: sign, and an exponent of ones."""
+    cdef const uint64_t* bits = <const uint64_t*>counts
+    cdef uint64_t i, odd = 0
+    for i in range(n):
+        odd |= bits[i] | (bits[i] + (<uint64_t>1 << 52))
+    return odd >> 63 == 0
+
+
+cdef inline bint add_rows(
+    const uint64_t* bounds, uint64_t rows, const double* counts, uint64_t C, uint64_t n_views, double* sums
+) noexcept nogil:
+    """Add rows to the sums of their views; whether each of them counts something."""
+    cdef uint64_t row, c
+    cdef double something
+    cdef double* into
+    cdef const double* of
+    cdef bint fits = True
+    for row in range(rows if C == 2 else 0):  # the same, without a loop inside
+        into = sums + 2 * ((row % LANES) * n_views + (bounds[row + 1] & 255))
+        of = counts + 2 * row
+        into[0] += of[0]
+        into[1] += of[1]
+        fits &= of[0] + of[1] > 0.0
+    for row in range(rows if C != 2 else 0):
+        into = sums + ((row % LANES) * n_views + (bounds[row + 1] & 255)) * C
+        of = counts + row * C
+        something = 0.0
+        for c in range(C):
+            into[c] += of[c]
+            something += of[c]
+        fits &= something > 0.0
+    return fits
+
+
+cdef inline bint check_slots(
+    const uint32_t* slots,
+    uint64_t n,
+    const uint32_t* old,
+    uint64_t n_old,
+    uint64_t rows,
+    uint64_t moved,
+    uint64_t moving,
+) noexcept nogil:
+    """Whether slots can be looked through safely: as many in use as there are rows, each one a row's."""
+    if moved > moving or moving > rows or (moved < moving) != (n_old > 0) or rows * 10 > n * 7:
+        return False
+    if not in_use(slots, n, rows - moving + moved, rows):
+        return False
+    return n_old == 0 or (moving * 10 <= n_old * 7 and in_use(old, n_old, moving, moving))
+
+
+cdef inline bint in_use(const uint32_t* slots, uint64_t n, uint64_t wanted, uint64_t rows) noexcept nogil:
+    """Whether so many slots hold a number from 1 to `rows`, and all others nothing."""
+    cdef uint64_t first = 0, used = 0
+    cdef uint32_t mask = <uint32_t>(n - 1), last = <uint32_t>rows, i, used_here, odd = 0
+    if n < 256 or n & (n - 1) != 0 or n > <uint64_t>1 << 32:
+        return False
+    while first < n:
+        used_here = 0
+        for i in range(256):
+            used_here += slots[first + i] != 0
+            odd |= (slots[first + i] != 0) & ((slots[first + i] & mask) - 1 >= last)
+        used += used_here
+        first += 256
+    return odd == 0 and used == wanted
+
+
+cdef inline bint is_text(const uint8_t* data, uint64_t size, const uint64_t* bounds, uint64_t rows) noexcept nogil:
+    """Whether bytes are UTF-8 (RFC 3629), and no token begins inside a character."""
+    cdef uint64_t i = 0, row, more
+    cdef uint64_t[4] word
+    cdef uint8_t lead, second
+    cdef bint ascii = True
+    while i < size:
+        if i + 32 <= size:
+            memcpy(word, data + i, 32)
+            if (word[0] | word[1] | word[2] | word[3]) & <uint64_t>0x8080808080808080 == 0:
+                i += 32
+                continue
+        lead = data[i]
+        if lead < 0x80:
+            i += 1
+            continue
+        ascii = False
+        more = 1 if 0xC2 <= lead <= 0xDF else 2 if 0xE0 <= lead <= 0xEF else 3 if 0xF0 <= lead <= 0xF4 else 0
+        if more == 0 or i + more >= size:
+            return False
+        second = data[i + 1]
+        if lead == 0xE0 and second < 0xA0 or lead == 0xED and second > 0x9F:  # too long, or half of a pair
+            return False
+        if lead == 0xF0 and second < 0x90 or lead == 0xF4 and second > 0x8F:  # too long, or past U+10FFFF
+            return False
+        i += 1
+        while more:
+            if data[i] & 0xC0 != 0x80:
+                return False
+            i += 1
+            more -= 1
+    for row in range(0 if ascii else rows):
+        if bounds[row] >> 8 < size and data[bounds[row] >> 8] & 0xC0 == 0x80:
+            return False
+    return True

@@ -1,0 +1,713 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=False
+"""The compiled twin of `streamnb.naive_bayes.statistics.counts`: the same store, in one hash table.
+
+The table is memory that a batch may move while it runs without the GIL. So each store has a lock, which a
+batch holds from its first message to its last, and every method here for as long as it looks at the table.
+"""
+
+import os
+import threading
+
+import numpy as np
+
+from streamnb.naive_bayes.statistics import counts as plain
+from streamnb.naive_bayes.statistics.digest import Digest, name
+from streamnb.errors import SnapshotError
+from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN as _FORGOTTEN
+from streamnb.base.frozen import HINT
+
+from libc.math cimport rint
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memmove, memset
+
+from streamnb.naive_bayes._kernel.buffers cimport Buffer, found_under, resized
+from streamnb.naive_bayes._kernel.checks cimport LANES, check_rows, check_slots, is_text
+from streamnb.naive_bayes._kernel.rarest cimport rarest
+from streamnb.naive_bayes._kernel.statements cimport Statements
+from streamnb.naive_bayes._kernel.tokens cimport SLACK
+from streamnb.naive_bayes._kernel.table cimport (
+    HASH_VERSION, Table, find, has_room, hash_bytes, insert, move_rows, place_rows, size_of, start_of, view_of
+)
+
+
+cdef enum:
+    AT_ONCE = 65536  # a smaller table moves at once, in about a millisecond
+    SLOTS_MIN = 256
+
+cdef double FORGOTTEN = _FORGOTTEN
+
+_SLACK = bytes(SLACK)
+
+
+cdef class Rows:
+    """A view's rows as a mapping of token to list of counts, for whoever does not live in C."""
+
+    cdef CountStore store
+    cdef uint64_t view
+
+    def __cinit__(self, CountStore store, uint64_t view):
+        self.store = store
+        self.view = view
+
+    def __len__(self):
+        return self.store.table.known[self.view]
+
+    def __contains__(self, str token):
+        with self.store.lock:
+            return self._find(token) >= 0
+
+    def __eq__(self, other):
+        return dict(self.items()) == dict(other.items()) if hasattr(other, "items") else NotImplemented
+
+    def get(self, str token, default=None):
+        """The counts of a token, or `default`."""
+        cdef int64_t row
+        with self.store.lock:
+            row = self._find(token)
+            return default if row < 0 else self._row(row)
+
+    def __getitem__(self, str token):
+        counts = self.get(token)
+        if counts is None:
+            raise KeyError(token)
+        return counts
+
+    def __iter__(self):
+        for token, _ in self.items():
+            yield token
+
+    def items(self):
+        """Tokens and counts, oldest first.
+
+        Raises
+        ------
+        RuntimeError
+            The store changed meanwhile.
+        """
+        cdef uint64_t row = 0, rows = self.store.table.rows, moves = self.store.moves
+        cdef Table* table = &self.store.table
+        while row < rows:
+            with self.store.lock:
+                if table.rows != rows or self.store.moves != moves:
+                    raise RuntimeError("the count store changed while it was read")
+                found = None
+                if view_of(table, row) == self.view:
+                    token = table.arena[start_of(table, row) : start_of(table, row + 1)]
+                    found = token.decode(), self._row(row)
+            if found is not None:
+                yield found
+            row += 1
+
+    def keys(self):
+        """Tokens, oldest first."""
+        return iter(self)
+
+    def values(self):
+        """Counts, oldest token's first."""
+        for _, counts in self.items():
+            yield counts
+
+    def matrix(self):
+        """The counts of all the view's tokens, in an array of its own: float64, shape (tokens, C)."""
+        with self.store.lock:
+            shown = self.store._shown()
+            return shown["counts"][shown["token_bounds"][1:] & np.uint64(255) == self.view]
+
+    cdef int64_t _find(self, str token) except -2:
+        cdef bytes data = token.encode() + _SLACK
+        cdef const uint8_t* start = data
+        cdef Table* table = &self.store.table
+        cdef uint64_t size = len(data) - SLACK
+        return find(table, start, size, self.view, hash_bytes(start, size, table.seed + self.view))
+
+    cdef list _row(self, uint64_t row):
+        cdef Table* table = &self.store.table
+        cdef uint64_t c
+        return [table.counts[row * table.n_classes + c] for c in range(table.n_classes)]
+
+
+cdef class ViewCounts:
+    """The counts of one view; see `streamnb.naive_bayes.statistics.counts.ViewCounts`."""
+
+    cdef CountStore store
+    cdef uint64_t view
+    cdef readonly Rows rows
+
+    def __cinit__(self, CountStore store, uint64_t view):
+        self.store = store
+        self.view = view
+        self.rows = Rows(store, view)
+
+    @property
+    def totals(self):
+        """Per class, the sum of its counts."""
+        cdef Table* table = &self.store.table
+        cdef uint64_t c
+        with self.store.lock:
+            return [table.totals[self.view * table.n_classes + c] for c in range(table.n_classes)]
+
+    def add(self, features, class_index, weight=1.0):
+        """Count a message's features for one class."""
+        cdef uint64_t c = self._class(class_index)
+        cdef double total = 0.0
+        with self.store.lock:
+            for token, f in features.items():
+                total += self._add(token, c, f * weight)
+            self.store.table.totals[self.view * self.store.table.n_classes + c] += total
+
+    def remove(self, features, class_index, weight=1.0):
+        """Take a message's features back; rows that count nothing leave the table."""
+        cdef Table* table = &self.store.table
+        cdef uint64_t c = self._class(class_index)
+        cdef double* total
+        cdef double removed = 0.0
+        cdef bint emptied = False
+        with self.store.lock:
+            rows = []
+            for token, f in features.items():
+                row = self.rows._find(token)
+                n = f * weight
+                if (table.counts[<uint64_t>row * table.n_classes + c] if row >= 0 else 0.0) < n:
+                    raise ValueError(f"{token!r} was not learned that often; nothing was unlearned")
+                if n:
+                    rows.append((row, n))
+            for row, n in rows:
+                table.counts[<uint64_t>row * table.n_classes + c] -= n
+                removed += n
+                emptied = emptied or not any(self.rows._row(row))
+            total = table.totals + self.view * table.n_classes + c
+            if plain.is_exact(total[0]) and plain.is_exact(removed):
+                total[0] = total[0] - removed if total[0] > removed else 0.0
+            else:
+                total[0] = self._sum(c)
+            if emptied:
+                self.store.drop(np.flatnonzero(~self.store._shown()["counts"].any(axis=1)))
+
+    def merge(self, other, classes):
+        """Add another view's counts; see `streamnb.naive_bayes.statistics.counts.ViewCounts.merge`."""
+        cdef Table* table = &self.store.table
+        indices = [self._class(c) for c in classes]
+        with self.store.lock:
+            for token, counts in other.rows.items():
+                for c, n in zip(indices, counts):
+                    self._add(token, c, n)
+            for c, n in zip(indices, other.totals):
+                table.totals[self.view * table.n_classes + <uint64_t>c] += n
+
+    cdef double _sum(self, uint64_t c):
+        """What the rows of the view count for a class, from the first to the last."""
+        cdef const Table* table = &self.store.table
+        cdef uint64_t row
+        cdef double total = 0.0
+        for row in range(table.rows):
+            if view_of(table, row) == self.view:
+                total += table.counts[row * table.n_classes + c]
+        return total
+
+    cdef uint64_t _class(self, index) except? 0:
+        if not 0 <= index < self.store.table.n_classes:
+            raise IndexError(f"there is no class {index} of {self.store.table.n_classes}")
+        return index
+
+    cdef double _add(self, str token, uint64_t c, double n) except? -1:
+        """Add to one count, which may be a new one; returns what was added."""
+        cdef Table* table = &self.store.table
+        cdef bytes data
+        cdef const uint8_t* start
+        cdef uint64_t h, size
+        cdef int64_t row
+        if n == 0:
+            return 0.0
+        data = token.encode() + _SLACK
+        start = data
+        size = len(data) - SLACK
+        h = hash_bytes(start, size, table.seed + self.view)
+        row = find(table, start, size, self.view, h)
+        if row < 0:
+            if not has_room(table, 1, size):
+                self.store.grow(1, size)
+            row = insert(table, start, size, self.view, h)
+        table.counts[<uint64_t>row * table.n_classes + c] += n
+        return n
+
+
+cdef class CountStore:
+    """The counts of all count views; see `streamnb.naive_bayes.statistics.counts.CountStore`."""
+
+    def __cinit__(self, views, max_tokens=None):
+        self.max_tokens = max_tokens
+        self.evicted_tokens, self.evicted_mass = 0, 0.0
+        self.lock = threading.RLock()
+        self.table.n_views = len(views)
+        self.table.seed = int.from_bytes(os.urandom(8), "little")
+        self.table.totals = <double*>calloc(1, sizeof(double))
+        self.table.known = <uint64_t*>calloc(self.table.n_views + 1, sizeof(uint64_t))
+        if not (self.table.totals and self.table.known):
+            raise MemoryError("no memory for a count store")
+        self.slots, self.counts = _owned(Buffer(SLOTS_MIN * 4)), _owned(Buffer(0))
+        self.bounds, self.arena = _owned(Buffer(8)), _owned(Buffer(0))
+        self._point()
+        self.views = {view: ViewCounts(self, i) for i, view in enumerate(views)}
+
+    def __dealloc__(self):
+        free(self.table.totals)
+        free(self.table.known)
+
+    def __reduce__(self):
+        evicted = (self.evicted_tokens, self.evicted_mass)
+        return _thawed, (list(self.views), self.max_tokens, self.freeze(), self.table.n_classes, evicted)
+
+    def __getitem__(self, view):
+        return self.views[view]
+
+    def __iter__(self):
+        return iter(self.views)
+
+    def __len__(self):
+        return self.table.rows
+
+    # ---- memory
+
+    @property
+    def nbytes(self):
+        """Bytes of all arrays, with the room they have to grow and what the last freeze copied."""
+        cdef Buffer buffer
+        cdef uint64_t total = self.table.n_views * (self.table.n_classes + 1) * 8
+        for buffer in (
+            self.slots, self.old_slots, self.counts, self.bounds, self.arena, self.still_counts, self.still_slots
+        ):
+            total += buffer.size if buffer is not None else 0
+        return total
+
+    cdef _point(self):
+        """Point the table at its buffers."""
+        cdef Table* table = &self.table
+        table.slots, table.mask = <uint32_t*>self.slots.data, self.slots.size // 4 - 1
+        table.old_slots, table.old_mask = NULL, 0
+        if self.old_slots is not None:
+            table.old_slots, table.old_mask = <uint32_t*>self.old_slots.data, self.old_slots.size // 4 - 1
+        table.counts, table.bounds = <double*>self.counts.data, <uint64_t*>self.bounds.data
+        table.arena = self.arena.data
+        table.rows_capacity, table.arena_capacity = self.bounds.size // 8 - 1, self.arena.size
+
+    cdef grow(self, uint64_t rows, uint64_t size):
+        """Room for so many more rows and bytes of tokens; nothing else changes."""
+        cdef Table* table = &self.table
+        cdef uint64_t needed = table.rows + rows
+        cdef uint64_t capacity, slots = table.mask + 1
+        cdef Buffer fresh
+        if needed > table.rows_capacity:  # which the bounds say: they come last, should there be no memory
+            capacity = _capacity(table.rows_capacity, needed)
+            self.counts = _owned(resized(self.counts, capacity * table.n_classes * 8))
+            self._point()
+            self.bounds = _owned(resized(self.bounds, (capacity + 1) * 8))
+            self._point()
+        if start_of(table, table.rows) + size > table.arena_capacity:
+            capacity = _capacity(table.arena_capacity, start_of(table, table.rows) + size)
+            self.arena = _owned(resized(self.arena, capacity))
+            self._point()
+        if needed * 10 > slots * 7:
+            while needed * 10 > slots * 7:
+                slots *= 2
+            if slots > <uint64_t>1 << 32:
+                raise MemoryError("a count store holds at most three thousand million tokens")
+            fresh = _owned(Buffer(slots * 4))
+            self._point()
+            move_rows(table, table.moving)  # a message so large that the last move has not ended
+            self.old_slots, self.slots = self.slots, fresh
+            table.moved, table.moving = 0, table.rows
+        self._point()
+        if table.moved < table.moving and table.moving <= AT_ONCE:
+            move_rows(table, table.moving)
+        self.tidy()
+
+    cdef tidy(self):
+        """Let go of slots that no row is looked up in any more."""
+        if self.table.moved == self.table.moving:
+            self.old_slots = None
+            self.table.old_slots, self.table.moved, self.table.moving = NULL, 0, 0
+
+    cdef widen(self):
+        """One class more: every row and every view's totals get a column of 0."""
+        cdef Table* table = &self.table
+        cdef uint64_t C = table.n_classes, row, view
+        cdef Buffer counts = _owned(Buffer(table.rows_capacity * (C + 1) * 8))
+        cdef double* rows = <double*>counts.data
+        cdef double* totals = <double*>calloc(table.n_views * (C + 1) + 1, sizeof(double))
+        if totals == NULL:
+            raise MemoryError("no memory for another class")
+        for row in range(table.rows):
+            memcpy(rows + row * (C + 1), table.counts + row * C, C * sizeof(double))
+        for view in range(table.n_views):
+            memcpy(totals + view * (C + 1), table.totals + view * C, C * sizeof(double))
+        free(table.totals)
+        table.totals = totals
+        table.n_classes = C + 1
+        self.counts = counts
+        self._point()
+
+    def add_class(self):
+        """Append a class to every view."""
+        with self.lock:
+            self.widen()
+
+    def merge(self, other, classes):
+        """Add another store of the same views."""
+        plain.CountStore.merge(self, other, classes)
+
+    # ---- letting go of old and of rare tokens
+
+    def fade(self, factor):
+        """Multiply all counts; tokens of which too little is left go, and totals are summed anew."""
+        with self.lock:
+            self.fade_by(factor)
+
+    cdef fade_by(self, double factor):
+        """Whatever needs memory comes before anything is changed."""
+        cdef Table* table = &self.table
+        cdef uint64_t i, row, view, c, n = 0, C = table.n_classes
+        cdef double least = 0.0 if factor >= 1.0 else FORGOTTEN
+        cdef double* totals = table.totals
+        cdef bint left
+        gone = np.empty(table.rows, np.int64)
+        cdef int64_t[::1] rows = gone
+        for row in range(table.rows):
+            left = False
+            for c in range(C):
+                left = left or (table.counts[row * C + c] > 0 and table.counts[row * C + c] * factor >= least)
+            if not left:
+                rows[n] = <int64_t>row
+                n += 1
+        if n:
+            self.drop(gone[:n])
+        for i in range(table.rows * C):
+            table.counts[i] = table.counts[i] * factor
+            if table.counts[i] < least:
+                table.counts[i] = 0.0
+        for i in range(table.n_views * C):
+            totals[i] = 0.0
+        for row in range(table.rows):
+            view = view_of(table, row)
+            for c in range(C):
+                totals[view * C + c] += table.counts[row * C + c]
+
+    def make_room(self, features):
+        """Let go of rare tokens until a message's new ones fit under `max_tokens`."""
+        plain.CountStore.make_room(self, features)
+
+    def evict(self, n):
+        """Let go of the `n` tokens with the smallest counts, and correct the totals."""
+        with self.lock:
+            return self._evict(n)
+
+    def _evict(self, n):
+        cdef Table* table = &self.table
+        cdef uint64_t row, c, i, C = table.n_classes
+        cdef uint64_t n_totals = table.n_views * C
+        rounded = {i for i in range(n_totals) if not is_exact(table.totals[i])}
+        gone = rarest(table, Statements([name(view) for view in self.views], []), n)
+        for row in gone.tolist():
+            mass = 0.0
+            for c in range(C):
+                count = table.counts[row * C + c]
+                mass += count
+                if not is_exact(count):
+                    rounded.add(view_of(table, row) * C + c)
+                total = table.totals[view_of(table, row) * C + c] - count
+                table.totals[view_of(table, row) * C + c] = total if total > 0.0 else 0.0
+            self.evicted_mass += mass
+        self.evicted_tokens += n
+        self.drop(np.sort(gone))
+        views = list(self.views.values())
+        for i in rounded:  # the rounding of a heavy weight would stay behind
+            table.totals[i] = (<ViewCounts>views[i // C])._sum(i % C)
+
+    cdef drop(self, gone):
+        """Leave out some rows, given in order; the others move together."""
+        cdef const int64_t[::1] rows = gone
+        cdef Table* table = &self.table
+        cdef uint64_t row, start = 0, end, size, view, at = 0, last = 0, next = 0, C = table.n_classes
+        self.arena = _owned(resized(self.arena, self.arena.size))  # another one, if this is looked at
+        self.bounds = _owned(resized(self.bounds, self.bounds.size))
+        self.counts = _owned(resized(self.counts, self.counts.size))
+        self.old_slots = None
+        self._point()
+        table.moved = table.moving = 0
+        with nogil:
+            for row in range(table.rows):
+                end, view = table.bounds[row + 1] >> 8, view_of(table, row)
+                size = end - start
+                if next == <uint64_t>rows.shape[0] or <uint64_t>rows[next] != row:
+                    memmove(table.arena + at, table.arena + start, size)
+                    memmove(table.counts + last * C, table.counts + row * C, C * sizeof(double))
+                    at += size
+                    last += 1
+                    table.bounds[last] = at << 8 | view
+                else:
+                    next += 1
+                    table.known[view] -= 1
+                start = end
+            table.rows = last
+            memset(table.slots, 0, (table.mask + 1) * 4)
+            place_rows(table, 0, last)
+        self.moves += 1
+
+    # ---- digest
+
+    def digest(self, classes, sections=None):
+        """The digest of all rows and totals, by the classes' names; see `streamnb.naive_bayes.statistics.counts.CountStore.digest`."""
+        if sections is not None:
+            return self._digest(classes, sections)
+        with self.lock:
+            return self._digest(classes, self._shown())
+
+    def _digest(self, classes, sections):
+        counts = sections["counts"]
+        statements = Statements(
+            [name("count", view) for view in self.views], [name(class_name) for class_name in classes]
+        )
+        digest = Digest()
+        digest.add_sum(statements.sum_of(sections["token_bounds"], sections["token_bytes"], counts))
+        for view, totals in zip(self.views, sections["totals"].tolist()):
+            for class_name, total in zip(classes, totals):
+                if total != 0:
+                    digest.add(name("total", view, class_name), total)
+        return digest
+
+    # ---- freeze and restore
+
+    def freeze(self):
+        """The store as arrays that no later learning changes; tokens are shown, counts and index copied."""
+        with self.lock:
+            return self._freeze()
+
+    def _freeze(self):
+        cdef Table* table = &self.table
+        self.tidy()
+        frozen = self._shown()
+        self.still_counts = _copied(self.still_counts, self.counts, table.rows * table.n_classes * 8)
+        frozen["counts"] = _shown(self.still_counts, np.float64, table.rows, frozen["counts"].shape[1])
+        self.still_slots = _copied(self.still_slots, self.slots, self.slots.size)
+        frozen["index"] = _shown(self.still_slots, np.uint32, self.slots.size // 4)
+        state = [HASH_VERSION, table.seed, table.moved, table.moving]
+        frozen["index_state"] = np.array(state, np.uint64)
+        if self.old_slots is not None:
+            frozen["index_before"] = _shown(self.old_slots, np.uint32, self.old_slots.size // 4)
+        return frozen
+
+    def _shown(self):
+        """The store as arrays over its own memory."""
+        cdef Table* table = &self.table
+        cdef uint64_t C = table.n_classes if table.n_views else 0
+        totals = np.zeros((table.n_views, C))
+        cdef double[:, ::1] totals_view = totals
+        if totals.size:
+            memcpy(&totals_view[0, 0], table.totals, totals.nbytes)
+        return {
+            "token_bytes": _shown(self.arena, np.uint8, start_of(table, table.rows)),
+            "token_bounds": _shown(self.bounds, np.uint64, table.rows + 1),
+            "counts": _shown(self.counts, np.float64, table.rows, C),
+            "totals": totals,
+        }
+
+    def restore(self, sections, n_classes):
+        """Take the place of what `freeze` gave, checked.
+
+        A section that was read into a buffer of its own is taken over: it is no longer in `sections`, nor
+        may its array be used.
+        """
+        with self.lock:
+            fresh = type(self)(list(self.views), self.max_tokens)
+            fresh._restore(sections, n_classes if self.views else 0)
+            self._become(fresh)
+
+    def _become(self, CountStore other):
+        """Take what another store of the same views holds, which is then of no use."""
+        free(self.table.totals)
+        free(self.table.known)
+        self.table = other.table
+        other.table.totals, other.table.known = NULL, NULL
+        self.slots, self.old_slots, self.counts = other.slots, other.old_slots, other.counts
+        self.bounds, self.arena = other.bounds, other.arena
+        self.still_counts = self.still_slots = None
+        self.moves += 1
+
+    def _restore(self, sections, n_classes):
+        if not self._fits(sections, n_classes):
+            plain.checked(sections, len(self.views), n_classes)  # says what is wrong
+            raise SnapshotError("The sections of the count store do not fit together.", HINT)
+        cdef Table* table = &self.table
+        self.arena = _taken(sections, "token_bytes")
+        self.bounds = _taken(sections, "token_bounds")
+        self.counts = _taken(sections, "counts")
+        has_index = self._take_index(sections)
+        self._point()
+        if not has_index:
+            self._build_index()
+
+    def _fits(self, sections, n_classes):
+        """Whether sections are a store of these views; if so, rows, totals and known tokens are filled in."""
+        cdef Table* table = &self.table
+        cdef uint64_t C = n_classes
+        cdef bint fits
+        kinds = {"token_bytes": np.uint8, "token_bounds": np.uint64, "counts": np.float64, "totals": np.float64}
+        for key, kind in kinds.items():
+            array = sections.get(key)
+            if array is None or array.dtype != kind or not array.flags.c_contiguous:
+                return False
+        counts, totals = sections["counts"], sections["totals"]
+        rows = len(counts)
+        if counts.shape != (rows, C) or totals.shape != (table.n_views, C):
+            return False
+        if sections["token_bounds"].shape != (rows + 1,) or sections["token_bytes"].ndim != 1:
+            return False
+        cdef const uint8_t[::1] bytes_view = sections["token_bytes"]
+        cdef const uint64_t[::1] bounds_view = sections["token_bounds"]
+        cdef const double[::1] counts_view = counts.reshape(-1)
+        cdef const double[::1] totals_view = totals.reshape(-1)
+        cdef const uint8_t* blob = &bytes_view[0] if bytes_view.shape[0] else NULL
+        cdef const double* first = &counts_view[0] if counts_view.shape[0] else NULL
+        sums = np.empty(LANES * table.n_views * C)
+        cdef double[::1] sums_view = sums
+        cdef double* sums_at = &sums_view[0] if sums.size else NULL
+        cdef uint64_t[::1] known = np.empty(LANES * table.n_views + 1, np.uint64)
+        table.rows, table.n_classes = rows, C
+        with nogil:
+            fits = check_rows(&bounds_view[0], table.rows, bytes_view.shape[0], first, C, table.n_views, &known[0], sums_at)
+            fits = fits and is_text(blob, bytes_view.shape[0], &bounds_view[0], table.rows)
+        if not fits or not np.isfinite(totals).all() or (totals < 0).any():
+            return False
+        memcpy(table.known, &known[0], table.n_views * sizeof(uint64_t))
+        free(table.totals)
+        table.totals = <double*>calloc(table.n_views * C + 1, sizeof(double))
+        if table.totals == NULL:
+            raise MemoryError("no memory for the classes of a snapshot")
+        if totals.size:
+            memcpy(table.totals, &totals_view[0], totals.nbytes)
+        return np.allclose(sums[: totals.size].reshape(totals.shape), totals, rtol=1e-9, atol=1e-9)
+
+    cdef bint _take_index(self, sections) except -1:
+        """Take over the index that was frozen with the rows; without one, or of another hash, it is built."""
+        cdef Table* table = &self.table
+        cdef uint64_t old_size = 0
+        cdef const uint32_t* old = NULL
+        cdef const uint32_t[::1] old_view
+        index, state = sections.get("index"), sections.get("index_state")
+        before = sections.get("index_before")
+        if index is None or state is None or state.tolist()[:1] != [HASH_VERSION]:
+            return False
+        arrays = [index] if before is None else [index, before]
+        if state.dtype != np.uint64 or state.shape != (4,) or any(a.dtype != np.uint32 or a.ndim != 1 for a in arrays):
+            raise _foreign_index()
+        cdef const uint32_t[::1] new_view = np.ascontiguousarray(index)
+        if before is not None:
+            old_view = np.ascontiguousarray(before)
+            old_size = old_view.shape[0]
+            old = &old_view[0] if old_size else NULL
+        _, table.seed, table.moved, table.moving = state.tolist()
+        if not new_view.shape[0] or not check_slots(
+            &new_view[0], new_view.shape[0], old, old_size, table.rows, table.moved, table.moving
+        ):
+            raise _foreign_index()
+        self.slots = _taken(sections, "index")
+        if before is not None:
+            self.old_slots = _taken(sections, "index_before")
+        return True
+
+    def _build_index(self):
+        cdef Table* table = &self.table
+        cdef uint64_t slots = SLOTS_MIN
+        while table.rows * 10 > slots * 7:
+            slots *= 2
+        self.slots, self.old_slots = _owned(Buffer(slots * 4)), None
+        table.moved = table.moving = 0
+        self._point()
+        with nogil:
+            place_rows(table, 0, table.rows)
+        self.check_index()
+
+    def check_index(self):
+        """See that every token is found where it stands, and stands once.
+
+        Raises
+        ------
+        SnapshotError
+            One is not.
+        """
+        cdef Table* table = &self.table
+        cdef uint64_t row, h
+        cdef int64_t found = 0
+        with self.lock, nogil:
+            for row in range(table.rows):
+                h = hash_bytes(
+                    table.arena + start_of(table, row), size_of(table, row), table.seed + view_of(table, row)
+                )
+                found = find(table, table.arena + start_of(table, row), size_of(table, row), view_of(table, row), h)
+                if found != <int64_t>row:
+                    break
+        if table.rows and found != <int64_t>row:
+            raise plain.twice() if found >= 0 else _foreign_index()
+
+
+def _foreign_index():
+    return SnapshotError("The index of the count store is not one of its rows.", HINT)
+
+
+cdef inline bint is_exact(double total) noexcept nogil:
+    """`streamnb.naive_bayes.statistics.counts.is_exact`, for the many."""
+    return total < <double>(<uint64_t>1 << 45) and rint(256.0 * total) == 256.0 * total
+
+
+cdef Buffer _owned(Buffer buffer):
+    """A buffer in which a store now lives: nobody else takes it over."""
+    buffer.owned = True
+    return buffer
+
+
+cdef uint64_t _capacity(uint64_t now, uint64_t needed):
+    """Half as much again while that is little, an eighth of what is large: it grows without being moved."""
+    cdef uint64_t more = now + (now >> 1 if now < AT_ONCE else now >> 3)
+    return more if more > needed else needed
+
+
+cdef Buffer _copied(Buffer into, Buffer buffer, uint64_t size):
+    """A copy of a buffer's first bytes, in the buffer of the last copy unless that is still looked at."""
+    if into is None or into.exports:
+        into = _owned(Buffer(buffer.size))
+    elif into.size < buffer.size:
+        into = resized(into, buffer.size)
+    with nogil:
+        memcpy(into.data, buffer.data, size)
+    return into
+
+
+cdef _shown(Buffer buffer, dtype, uint64_t rows, columns=None):
+    """The beginning of a buffer as an array that cannot be written."""
+    n = rows if columns is None else rows * columns
+    array = np.frombuffer(buffer, dtype, n) if n else np.empty(0, dtype)
+    array = array if columns is None else array.reshape(rows, columns)
+    array.flags.writeable = False
+    return array
+
+
+cdef Buffer _taken(sections, key):
+    """The buffer of a section: its own, if it was read into one, or a copy of it."""
+    cdef Buffer buffer = found_under(sections[key], sections[key].nbytes)
+    cdef const uint8_t[::1] data
+    if buffer is not None:
+        del sections[key]
+        return _owned(buffer)
+    data = np.ascontiguousarray(sections[key]).reshape(-1).view(np.uint8)
+    buffer = Buffer(data.shape[0])
+    if data.shape[0]:
+        memcpy(buffer.data, &data[0], data.shape[0])
+    return _owned(buffer)
+
+
+def _thawed(views, max_tokens, sections, n_classes, evicted):
+    """A copy of a store, from what `CountStore.freeze` gave."""
+    store = CountStore(views, max_tokens)
+    store.restore(sections, n_classes)
+    store.evicted_tokens, store.evicted_mass = evicted
+    return store

@@ -1,0 +1,245 @@
+# Evidence, in C: the twins of `Multinomial.token_odds`, `against_rest`, `Multinomial.log_likelihood` and
+# `Bernoulli.parts`. The order of every sum is the plain one, so that the bits are the same.
+
+from libc.math cimport INFINITY, fabs, log, pow
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
+
+from streamnb.naive_bayes._kernel.coins cimport all_absent
+from streamnb.naive_bayes._kernel.features cimport LOGS_BITS, Feature, Features, Log, View
+from streamnb.naive_bayes._kernel.table cimport Table
+
+cdef enum:
+    SMOOTH_NONE, SMOOTH_LAPLACE, SMOOTH_DIRICHLET
+
+
+cdef struct Constants:  # of the plain modules
+    double length_exponent
+    double rare_tokens
+    double square_law_scale
+    double rare_square_law_scale
+
+
+cdef inline double log_count(const View* view, double count) noexcept nogil:
+    """``log(count + alpha)``, kept by its argument: most are few, as most tokens are rare; not where they fade."""
+    cdef double smoothed = count + view.pseudo
+    cdef uint64_t bits
+    cdef Log* kept
+    if view.fades:
+        return log(smoothed)
+    memcpy(&bits, &smoothed, sizeof(double))
+    kept = view.logs + (bits * <uint64_t>0x9E3779B97F4A7C15 >> (64 - LOGS_BITS))
+    if kept.of != smoothed:
+        kept.of, kept.log = smoothed, log(smoothed)
+    return kept.log
+
+
+cdef inline void against_rest(
+    const Table* table,
+    const Features* features,
+    const View* view,
+    uint64_t v,
+    const int64_t* active,
+    uint64_t S,
+    const Constants* k,
+    double* base,
+    double* d,
+    double* x,
+) noexcept nogil:
+    """Four features per active class, into ``x[4 S]``; `base` and `d` are room for S numbers each."""
+    cdef uint64_t C = table.n_classes
+    cdef double pseudo_total = view.pseudo * <double>(table.known[view.store] + 1)
+    cdef const double* totals = table.totals + view.store * C
+    cdef double* q = x + S
+    cdef double* rare_x = q + S
+    cdef double* rare_q = rare_x + S
+    cdef double n = 0.0, weight = 0.0, n_t, n_c, none, rare, mean, value, g, f, z
+    cdef const double* row
+    cdef const Feature* feature
+    cdef uint64_t i, c, j
+    for j in range(S):
+        n += totals[active[j]]
+    for j in range(S):
+        base[j] = log((totals[active[j]] + pseudo_total) / (n - totals[active[j]] + pseudo_total))
+    if S == 2:
+        against_the_other(table, features, view, v, active, k, base[0], x)
+        return
+    for j in range(4 * S):
+        x[j] = 0.0
+    for i in range(features.ends[v], features.ends[v + 1]):
+        feature = features.items + i
+        if feature.row < 0:
+            continue
+        row = table.counts + <uint64_t>feature.row * C
+        f = feature.f
+        n_t = 0.0
+        for c in range(C):
+            n_t += row[c]
+        mean = 0.0
+        none = log(view.pseudo / (n_t + view.pseudo))  # of every class that has not taught it: of many, most
+        for j in range(S):
+            n_c = row[active[j]]
+            value = (log((n_c + view.pseudo) / (n_t - n_c + view.pseudo)) if n_c > 0.0 else none) - base[j]
+            d[j] = value
+            mean += value
+        mean /= <double>S
+        rare = f * n_t / (n_t + k.rare_tokens)
+        weight += f
+        for j in range(S):
+            value = d[j] - mean
+            g = value * fabs(value)
+            x[j] += f * value
+            q[j] += f * g
+            rare_x[j] += rare * value
+            rare_q[j] += rare * g
+    z = pow(1.0 + weight, k.length_exponent)
+    for j in range(S):
+        x[j] = x[j] / z
+        q[j] = k.square_law_scale * q[j] / z
+        rare_x[j] = rare_x[j] / z
+        rare_q[j] = k.rare_square_law_scale * rare_q[j] / z
+
+
+cdef inline void against_the_other(
+    const Table* table,
+    const Features* features,
+    const View* view,
+    uint64_t v,
+    const int64_t* active,
+    const Constants* k,
+    double base,
+    double* out,
+) noexcept nogil:
+    """`against_rest` of two classes: one's odds are the other's, negated."""
+    cdef uint64_t C = table.n_classes, c
+    cdef double x = 0.0, q = 0.0, rare_x = 0.0, rare_q = 0.0, weight = 0.0, n_t, rare, value, g, z
+    cdef const double* row
+    cdef const Feature* feature
+    cdef uint64_t i
+    for i in range(features.ends[v], features.ends[v + 1]):
+        feature = features.items + i
+        if feature.row < 0:
+            continue
+        row = table.counts + C * <uint64_t>feature.row
+        n_t = 0.0
+        for c in range(C):
+            n_t += row[c]
+        value = log((row[active[0]] + view.pseudo) / (row[active[1]] + view.pseudo)) - base
+        rare = feature.f * n_t / (n_t + k.rare_tokens)
+        weight += feature.f
+        g = value * fabs(value)
+        x += feature.f * value
+        q += feature.f * g
+        rare_x += rare * value
+        rare_q += rare * g
+    z = pow(1.0 + weight, k.length_exponent)
+    out[0] = x / z
+    out[2] = k.square_law_scale * q / z
+    out[4] = rare_x / z
+    out[6] = k.rare_square_law_scale * rare_q / z
+    out[1], out[3], out[5], out[7] = 0.0 - out[0], 0.0 - out[2], 0.0 - out[4], 0.0 - out[6]
+
+
+cdef inline void log_likelihood(
+    const Table* table,
+    const Features* features,
+    const View* view,
+    uint64_t v,
+    const int64_t* active,
+    uint64_t S,
+    double* log_totals,
+    double* z,
+) noexcept nogil:
+    """``sum f log phi`` per active class, into ``z[S]``; `log_totals` is room for S numbers."""
+    cdef uint64_t C = table.n_classes
+    cdef const double* totals = table.totals + view.store * C
+    cdef double n = 0.0, vocabulary = <double>table.known[view.store], pseudo_total = 0.0, n_k, p, total
+    cdef const double* row
+    cdef const Feature* feature
+    cdef uint64_t i, j
+    cdef double one, log_nothing = -INFINITY
+    for j in range(S):
+        z[j] = 0.0
+        n += totals[active[j]]
+    if n == 0:
+        return
+    if view.smoothing == SMOOTH_LAPLACE:
+        pseudo_total = view.pseudo * vocabulary
+        log_nothing = log_count(view, 0.0)
+    elif view.smoothing == SMOOTH_DIRICHLET:
+        pseudo_total = view.pseudo
+    for j in range(S):
+        total = totals[active[j]] + pseudo_total
+        log_totals[j] = log(total) if total > 0 else -INFINITY
+    for i in range(features.ends[v], features.ends[v + 1]):
+        feature = features.items + i
+        if feature.row < 0 and view.skips_unknown:
+            continue
+        row = table.counts + <uint64_t>feature.row * C
+        p = 0.0
+        if view.smoothing == SMOOTH_LAPLACE:
+            if feature.row < 0:
+                for j in range(S):
+                    z[j] += feature.f * (log_nothing - log_totals[j])
+            else:
+                for j in range(S):
+                    z[j] += feature.f * (log_count(view, row[active[j]]) - log_totals[j])
+            continue
+        if view.smoothing == SMOOTH_DIRICHLET:
+            n_k = 0.0
+            if feature.row >= 0:
+                for j in range(S):
+                    n_k += row[active[j]]
+            p = view.pseudo * ((n_k + view.half) / (n + view.half * (vocabulary + 1.0)))
+        for j in range(S):
+            one = (row[active[j]] if feature.row >= 0 else 0.0) + p
+            z[j] += feature.f * (log(one) - log_totals[j]) if one > 0 else -INFINITY
+
+
+cdef inline void log_coins(
+    const Table* table,
+    const Features* features,
+    const View* view,
+    uint64_t v,
+    const int64_t* active,
+    uint64_t S,
+    double* log_totals,
+    double* present,
+    double* certain,
+    double* z,
+) noexcept nogil:
+    """The twin of `Bernoulli.parts`, summed per active class into ``z[S]``; the three before are room for S each."""
+    cdef uint64_t C = table.n_classes, known = 0, vocabulary = table.known[view.store], without = 0, i, j
+    cdef double n, rest, others
+    cdef bint alike = view.without == view.pseudo
+    cdef const double* row
+    cdef const Feature* feature
+    for j in range(S):
+        log_totals[j] = log(view.coins[active[j]].messages + view.pseudo + view.without)
+        z[j] = present[j] = certain[j] = 0.0
+    for i in range(features.ends[v], features.ends[v + 1]):
+        feature = features.items + i
+        if feature.row < 0:
+            if not view.skips_unknown:
+                for j in range(S):
+                    z[j] += log_count(view, 0.0) - log_totals[j]
+            continue
+        known += 1
+        row = table.counts + <uint64_t>feature.row * C
+        for j in range(S):
+            n = view.coins[active[j]].messages - row[active[j]]
+            rest = n + view.without
+            if rest > 0:
+                present[j] += (log_count(view, n) if alike else log(rest)) - log_totals[j]
+            else:
+                certain[j] += 1.0
+            z[j] += log_count(view, row[active[j]]) - log_totals[j]
+    if vocabulary == known:
+        return
+    for j in range(S):
+        others = all_absent(view.coins + active[j], vocabulary, view.without, &without)
+        others = others - <double>(vocabulary - without) * log_totals[j] - present[j]
+        if <double>without > certain[j]:
+            z[j] += -INFINITY
+        elif not 0.0 < others:
+            z[j] += others

@@ -1,0 +1,303 @@
+# What the views read in a message, in C: the twins of the readers and of `Multinomial.features`.
+
+from libc.math cimport log, rint
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy  # where there is no slack
+
+from streamnb.naive_bayes._kernel.coins cimport Coins
+from streamnb.naive_bayes._kernel.gaussian cimport Normals
+from streamnb.naive_bayes._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
+from streamnb.naive_bayes._kernel.tokens cimport SLACK, Scratch, Text, Token, Tokens, grow, read_tokens, room
+
+cdef enum:
+    # GIVEN: tokens that arrive with their counts; then blocks of named values, which arrive so too
+    WORDS, PAIRS, CHARACTERS, EDGES, GIVEN, NUMBER, BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS
+
+cdef enum:
+    BY_COUNTS, BY_BOOLEAN, BY_LOG
+
+cdef enum:
+    LOGS_BITS = 10  # logarithms that a model keeps: 16 KiB, near enough to the processor
+
+cdef enum:
+    STAMP = 4294967296  # a stamp leaves room for so many features
+
+
+cdef struct Part:  # of a view of text
+    uint64_t group  # which text
+    uint8_t* prefix  # what its tokens begin with
+    uint64_t prefix_size
+
+
+cdef struct Log:
+    double of
+    double log
+
+
+cdef struct View:
+    int reader
+    uint64_t n  # of runs and edges
+    uint64_t characters_max
+    Part* parts
+    uint64_t n_parts
+    uint64_t group  # which number or given tokens it reads
+    uint64_t store  # which view of the store it counts in
+    int weight
+    bint skips_unknown
+    int smoothing
+    double pseudo  # alpha or mu
+    Normals normals  # of numbers
+    Log* logs  # those of log(count + alpha) that were asked for last, by any view; see evidence.pxd
+    bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
+    double without  # so many without
+    double half  # of the unknown word, in a Dirichlet's background
+    double[4] as_set  # these and the normals' pseudo-observations, by weights of 1; see `Driver._grow_older`
+    bint fades  # the model forgets: counts are no multiples of anything
+    Coins* coins  # of each class, while a batch runs
+
+
+cdef struct Feature:
+    uint64_t start  # in the scratch
+    uint64_t size
+    uint64_t hash
+    int64_t row  # -1: no class has taught it
+    double f
+
+
+cdef struct Features:
+    Feature* items
+    uint64_t capacity
+    uint64_t* ends  # where each view's features begin, and where the last ones end
+    uint64_t* seen  # by hash: a stamp of message and view, plus the feature's number
+    uint64_t seen_mask
+    uint64_t stamp
+    uint64_t seed
+    const uint32_t* slots  # where they will be looked up
+    uint64_t slots_mask
+
+
+cdef struct Given:  # tokens that arrived with their counts, end to end
+    uint8_t* bytes
+    uint64_t size
+    uint64_t bytes_capacity
+    uint64_t* ends
+    uint64_t ends_capacity
+    double* counts  # or the number, of a block of numbers
+    uint64_t counts_capacity
+    void** of  # of a block's values: what is known of the name, NULL if nothing; see named.pyx
+    uint64_t of_capacity
+    uint64_t n
+
+
+cdef inline int give(Given* given, const void* token, uint64_t size, double count) noexcept nogil:
+    """One token more, which is written later if it is NULL; -1 if there is no memory."""
+    if (
+        grow(<void**>&given.bytes, &given.bytes_capacity, given.size + size + SLACK, 1) != 0
+        or grow(<void**>&given.ends, &given.ends_capacity, given.n + 1, sizeof(uint64_t)) != 0
+        or grow(<void**>&given.counts, &given.counts_capacity, given.n + 1, sizeof(double)) != 0
+    ):
+        return -1
+    if token != NULL:
+        memcpy(given.bytes + given.size, token, size)
+    given.size += size
+    given.ends[given.n] = given.size
+    given.counts[given.n] = count
+    given.n += 1
+    return 0
+
+
+cdef inline int read_view(
+    Features* features, Scratch* scratch, const View* view, const Part* part, const Tokens* tokens, uint64_t* n
+) noexcept nogil:
+    """Where the features of one text of a view stand, from number `n` on: each as often as it occurs."""
+    cdef uint64_t i, start, size, edge
+    cdef const Token* token
+    if view.reader == WORDS:
+        for i in range(tokens.n):
+            token = tokens.items + i
+            if add_feature(features, scratch, part, token.start, token.size, n) != 0:
+                return -1
+    elif view.reader == PAIRS:
+        for i in range(1, tokens.n):
+            token = tokens.items + i
+            size = tokens.items[i - 1].size
+            start = room(scratch, size + 1 + token.size)
+            if start == <uint64_t>-1:
+                return -1
+            copy_bytes(scratch.bytes + start, scratch.bytes + tokens.items[i - 1].start, size)
+            scratch.bytes[start + size] = c" "
+            copy_bytes(scratch.bytes + start + size + 1, scratch.bytes + token.start, token.size)
+            if add_feature(features, scratch, part, start, size + 1 + token.size, n) != 0:
+                return -1
+    elif view.reader == CHARACTERS:
+        for i in range(tokens.n):
+            if read_runs(features, scratch, view, part, tokens.items + i, n) != 0:
+                return -1
+    else:
+        edge = view.n if view.n < tokens.n else tokens.n
+        for i in range(2 * edge):
+            token = tokens.items + (i if i < edge else tokens.n - edge + (i - edge))
+            start = room(scratch, token.size + 1)
+            if start == <uint64_t>-1:
+                return -1
+            scratch.bytes[start] = c"h" if i < edge else c"t"
+            copy_bytes(scratch.bytes + start + 1, scratch.bytes + token.start, token.size)
+            if add_feature(features, scratch, part, start, token.size + 1, n) != 0:
+                return -1
+    return 0
+
+
+cdef inline int read_runs(
+    Features* features, Scratch* scratch, const View* view, const Part* part, const Token* token, uint64_t* n
+) noexcept nogil:
+    """Runs of `view.n` code points of the token padded by a space on both sides; the whole if it is shorter."""
+    cdef uint64_t size = token.size + 2
+    cdef uint64_t start = room(scratch, size)
+    cdef uint64_t begin = 0, end = 0, characters = 0
+    cdef uint8_t* padded
+    if start == <uint64_t>-1:
+        return -1
+    padded = scratch.bytes + start
+    padded[0] = c" "
+    copy_bytes(padded + 1, scratch.bytes + token.start, token.size)
+    padded[size - 1] = c" "
+    while end < size and characters < view.n:  # to the end of the first run
+        end = after_character(padded, end, size)
+        characters += 1
+    while True:
+        if add_feature(features, scratch, part, start + begin, end - begin, n) != 0:
+            return -1
+        if end >= size:
+            return 0
+        padded = scratch.bytes + start
+        begin = after_character(padded, begin, size)
+        end = after_character(padded, end, size)
+
+
+cdef inline uint64_t after_character(const uint8_t* text, uint64_t at, uint64_t size) noexcept nogil:
+    at += 1
+    while at < size and (text[at] & 0xC0) == 0x80:
+        at += 1
+    return at
+
+
+cdef inline int take_given(
+    Features* features, Scratch* scratch, const View* view, const Given* given, uint64_t begin, uint64_t end, uint64_t* n
+) noexcept nogil:
+    """The features that arrived as numbers `begin` to `end` of a batch's given tokens, all different."""
+    cdef uint64_t i, start, size, source
+    cdef Feature* feature
+    if grow(<void**>&features.items, &features.capacity, n[0] + end - begin, sizeof(Feature)) != 0:
+        return -1
+    for i in range(begin, end):
+        source = given.ends[i - 1] if i else 0
+        size = given.ends[i] - source
+        start = room(scratch, size)
+        if start == <uint64_t>-1:
+            return -1
+        copy_bytes(scratch.bytes + start, given.bytes + source, size)
+        feature = features.items + n[0]
+        feature.start = start
+        feature.size = size
+        feature.hash = hash_bytes(scratch.bytes + start, size, features.seed + view.store)
+        snb_prefetch(features.slots + (feature.hash & features.slots_mask))
+        feature.f = given.counts[i]
+        n[0] += 1
+    return 0
+
+
+cdef inline void weigh(Features* features, const View* view, uint64_t first, uint64_t last) noexcept nogil:
+    """What each counts, from how often it stands in the message."""
+    cdef uint64_t i
+    cdef Feature* feature
+    if view.weight == BY_COUNTS:
+        return
+    for i in range(first, last):
+        feature = features.items + i
+        if view.weight == BY_BOOLEAN:
+            feature.f = 1.0
+        elif feature.f == 1.0:
+            feature.f = 177.0 / 256.0  # ln 2, rounded to 1/256
+        else:
+            feature.f = rint(256.0 * log(1.0 + feature.f)) / 256.0
+
+
+cdef inline int add_feature(
+    Features* features, Scratch* scratch, const Part* part, uint64_t start, uint64_t size, uint64_t* n
+) noexcept nogil:
+    """One feature more, under its text's prefix."""
+    cdef uint64_t whole
+    if part.prefix_size:
+        whole = room(scratch, part.prefix_size + size)
+        if whole == <uint64_t>-1:
+            return -1
+        memcpy(scratch.bytes + whole, part.prefix, part.prefix_size)
+        copy_bytes(scratch.bytes + whole + part.prefix_size, scratch.bytes + start, size)
+        start = whole
+        size += part.prefix_size
+    if n[0] == features.capacity:
+        if grow(<void**>&features.items, &features.capacity, n[0] + 1, sizeof(Feature)) != 0:
+            return -1
+    features.items[n[0]].start = start
+    features.items[n[0]].size = size
+    n[0] += 1
+    return 0
+
+
+cdef inline int count_features(
+    Features* features, const Scratch* scratch, uint64_t store, uint64_t first, uint64_t* n
+) noexcept nogil:
+    """Make those of a view, which begin at number `first`, different from each other, and count them.
+
+    Reading them all, hashing them all and only then telling them apart lets the processor do each step for
+    many at once: a hash of bytes just written, or a look at where it has been seen, would wait for the one before.
+    """
+    cdef uint64_t i, at, last = n[0], kept = first
+    cdef Feature* feature
+    cdef Feature* other
+    if make_seen(features, last - first) != 0:
+        return -1
+    for i in range(first, last):
+        feature = features.items + i
+        feature.hash = hash_bytes(scratch.bytes + feature.start, feature.size, features.seed + store)
+        snb_prefetch(features.slots + (feature.hash & features.slots_mask))
+    for i in range(first, last):
+        feature = features.items + i
+        at = feature.hash & features.seen_mask
+        other = NULL
+        while features.seen[at] >= features.stamp:  # later stamps are larger, and this is the latest
+            other = features.items + (features.seen[at] - features.stamp)
+            if (
+                other.hash == feature.hash
+                and other.size == feature.size
+                and same(scratch.bytes + other.start, scratch.bytes + feature.start, feature.size)
+            ):
+                other.f += 1.0
+                break
+            other = NULL
+            at = (at + 1) & features.seen_mask
+        if other == NULL:
+            features.seen[at] = features.stamp + kept
+            other = features.items + kept
+            other.start, other.size, other.hash, other.f = feature.start, feature.size, feature.hash, 1.0
+            kept += 1
+    n[0] = kept
+    return 0
+
+
+cdef inline int make_seen(Features* features, uint64_t n) noexcept nogil:
+    """Room to tell so many features apart; -1 if there is no memory."""
+    cdef uint64_t size = features.seen_mask + 1
+    cdef uint64_t* seen
+    if n * 2 <= size:
+        return 0
+    while size < n * 2:
+        size *= 4
+    seen = <uint64_t*>calloc(size, sizeof(uint64_t))
+    if seen == NULL:
+        return -1
+    free(features.seen)
+    features.seen = seen
+    features.seen_mask = size - 1
+    return 0

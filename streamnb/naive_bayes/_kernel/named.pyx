@@ -1,0 +1,254 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Blocks of named values on their way into C: the twin of `streamnb.naive_bayes.model.reading.block`.
+
+Text names with plain values are taken as they are; of anything else the plain reading says what it is. The
+statistics of a name are found when nothing runs any more but this, for values may run code of their own.
+"""
+
+from streamnb.naive_bayes.features.blocks import Categories, Flags, Numbers, field_of
+from streamnb.naive_bayes.model.reading import NUMBER_MAX, block, named_values
+from streamnb.naive_bayes.model.view import fields_of
+
+from cpython.dict cimport PyDict_GetItem
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.object cimport PyObject
+from libc.math cimport fabs
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdio cimport snprintf
+from libc.string cimport memcpy
+
+from streamnb.naive_bayes._kernel.features cimport BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, Given, give
+from streamnb.naive_bayes._kernel.per_name cimport FieldTotal, Moments, PerClass
+from streamnb.naive_bayes._kernel.table cimport Table, start_of, view_of
+from streamnb.naive_bayes._kernel.tokens cimport PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII
+
+cdef extern from "Python.h":
+    const char* PyUnicode_AsUTF8AndSize(object, Py_ssize_t*) except NULL
+
+_KINDS = {Categories: BLOCK_CATEGORIES, Flags: BLOCK_FLAGS, Numbers: BLOCK_NUMBERS}
+
+cdef double EXACT = 9007199254740992.0  # from here on not every integer is a float
+cdef double LARGEST = NUMBER_MAX
+
+
+cdef class BlockReader:
+    """Reads the block of one view.
+
+    Parameters
+    ----------
+    view : View
+    views : sequence of View
+        All of them: a block that reads every field leaves out what another view names.
+    group, store : int
+        Which given tokens are the block's, and which view of the store counts them.
+    """
+
+    def __cinit__(self, view, views, group, store):
+        self.view, self.reader, self.views, self.group, self.store = view, view.reader, views, group, store
+        self.kind = _KINDS[type(view.reader)]
+        self.field, self.fields = view.reader.field, view.reader.fields
+        self.taken = frozenset(name for other in views for name in fields_of(other.reader))
+        self.known, self.fresh = {}, {}
+
+    cdef read(self, columns, uint64_t i, Given* given, list names):
+        """Message i's values as given tokens, numbers as counts of none; and the name of each."""
+        cdef uint64_t n = given.n, size = given.size
+        cdef Py_ssize_t n_names = len(names)
+        if not self._read_common(columns, i, given, names):
+            given.n, given.size = n, size
+            del names[n_names:]
+            self._read_any(columns, i, given, names)
+
+    cdef bint _read_common(self, columns, uint64_t i, Given* given, list names) except -1:
+        """Whether all names and values were what they mostly are."""
+        if self.field:
+            column = columns.get(self.field)
+            values = None if column is None else column[i]
+            if type(values) is not dict:
+                return values is None
+            for name, value in (<dict>values).items():
+                if not self._take(name, value, given, names):
+                    return False
+            return True
+        if self.fields:
+            for name in self.fields:
+                column = columns.get(name)
+                if column is not None and not self._take(name, column[i], given, names):
+                    return False
+            return True
+        if type(columns) is not dict:
+            return False
+        for name, column in (<dict>columns).items():
+            if name in self.taken:
+                continue
+            value = column[i]
+            kind = type(value)
+            if value is None:
+                continue
+            if kind is float or kind is int:
+                if self.kind != BLOCK_NUMBERS:
+                    continue
+            elif kind is str:
+                if self.kind != BLOCK_CATEGORIES:
+                    continue
+            elif kind is not bool:
+                return False
+            elif self.kind != BLOCK_FLAGS:
+                continue
+            if not self._take(name, value, given, names):
+                return False
+        return True
+
+    cdef bint _take(self, name, value, Given* given, list names) except -1:
+        """Take one value, unless it or its name is of an uncommon kind; one that is missing is left out."""
+        cdef double x
+        cdef int overflow = 0
+        cdef int64_t whole
+        cdef char[32] digits
+        cdef Py_ssize_t size
+        if type(name) is not str or _utf8(name, &size) == NULL:
+            return False
+        if value is None:
+            return True
+        if self.kind == BLOCK_NUMBERS:
+            if type(value) is float:
+                x = <double>value
+            elif type(value) is int or type(value) is bool:
+                x = <double>PyLong_AsLongLongAndOverflow(value, &overflow)
+                if overflow:
+                    return False
+            else:
+                return False
+            if x != x:
+                return True
+            if not fabs(x) <= LARGEST:
+                return False
+            names.append(name)
+            _give(given, NULL, 0, x)
+            return True
+        if self.kind == BLOCK_FLAGS and type(value) is int:
+            value = value != 0
+        if type(value) is bool:
+            return _give_token(given, names, name, b"true" if value else b"false", 4 if value else 5, False)
+        if self.kind == BLOCK_FLAGS:
+            return False
+        if type(value) is str:
+            return _give_text(given, names, name, value)
+        if type(value) is int:
+            whole = PyLong_AsLongLongAndOverflow(value, &overflow)
+        elif type(value) is float:
+            x = <double>value
+            if x != x:
+                return True
+            if not fabs(x) < EXACT or x != <double><int64_t>x:
+                return False
+            whole = <int64_t>x
+        else:
+            return False
+        return not overflow and _give_token(
+            given, names, name, digits, snprintf(digits, 32, "%lld", <long long>whole), False
+        )
+
+    cdef _read_any(self, columns, uint64_t i, Given* given, list names):
+        """Whatever it is, as the plain reading has it."""
+        cdef bytes data
+        for key, x in block(self.reader, named_values(self.reader, self.views, columns, i)).items():
+            data = b"" if self.kind == BLOCK_NUMBERS else (<str>key).encode()
+            _give(given, <const char*>data, len(data), x)
+            names.append(key if self.kind == BLOCK_NUMBERS else field_of(key))
+
+    cdef void* find(self, str name, bint learned, uint64_t n_classes) except? NULL:
+        """The statistic of a name, with room for so many classes; NULL if there is none and none comes."""
+        cdef PyObject* found = PyDict_GetItem(self.known, name)
+        if found == NULL:
+            found = PyDict_GetItem(self.fresh, name)
+        if found == NULL:
+            if not learned:
+                return NULL
+            made = (Moments if self.kind == BLOCK_NUMBERS else FieldTotal)(self.n_classes)
+            self.fresh[name] = made
+            found = <PyObject*>made
+        if self.kind == BLOCK_NUMBERS:
+            (<Moments><object>found).reserve(n_classes)
+            return &(<Moments><object>found).at
+        (<FieldTotal><object>found).reserve(n_classes)
+        return &(<FieldTotal><object>found).at
+
+    cdef begin(self, model):
+        """Look for names in a model's statistics from here on."""
+        name = self.view.name
+        self.known = model.blocks[name].numbers if self.kind == BLOCK_NUMBERS else model.tallies[name].fields
+        self.fresh, self.n_classes = {}, len(model.classes)
+
+    cdef adopt(self):
+        """Take in the names that the batch brought, but for those it did not come to."""
+        for name, statistic in self.fresh.items():
+            if (<PerClass>statistic).is_taught():
+                self.known[name] = statistic
+        self.fresh = {}
+
+    cdef recount(self, const Table* table):
+        """The twin of `FieldTotals.rebuild`, each field in its place: the batch points at them."""
+        cdef FieldTotal field
+        cdef uint64_t row, c
+        fields = {**self.known, **self.fresh}
+        for each in fields.values():
+            (<FieldTotal>each).clear()
+        for row in range(table.rows):
+            if view_of(table, row) != self.store:
+                continue
+            field = fields[field_of(table.arena[start_of(table, row) : start_of(table, row + 1)].decode())]
+            field.at.states += 1
+            for c in range(table.n_classes):
+                field.at.totals[c] += table.counts[row * table.n_classes + c]
+        self.known.clear()
+        self.fresh = {}
+        for name, each in fields.items():
+            (self.known if (<FieldTotal>each).at.states else self.fresh)[name] = each
+
+
+cdef const char* _utf8(text, Py_ssize_t* size) except? NULL:
+    """A text as bytes that live as long as it; NULL if it holds half of a surrogate pair."""
+    if PyUnicode_IS_ASCII(text):
+        size[0] = PyUnicode_GET_LENGTH(text)
+        return <const char*>PyUnicode_DATA(text)
+    try:
+        return PyUnicode_AsUTF8AndSize(text, size)
+    except UnicodeEncodeError:
+        return NULL
+
+
+cdef bint _give_text(Given* given, list names, name, value) except -1:
+    """Take a category that JSON writes as it is."""
+    cdef Py_ssize_t size, i
+    cdef const char* text = _utf8(value, &size)
+    if text == NULL:
+        return False
+    for i in range(size):
+        if <uint8_t>text[i] < 0x20 or text[i] == c'"' or text[i] == c"\\":
+            return False
+    return _give_token(given, names, name, text, size, True)
+
+
+cdef bint _give_token(Given* given, list names, name, const char* value, Py_ssize_t size, bint quoted) except -1:
+    """Take the token of a name and a value; see `streamnb.naive_bayes.features.blocks.token_of`."""
+    cdef Py_ssize_t first
+    cdef const char* text = _utf8(name, &first)
+    cdef uint8_t* at
+    _give(given, NULL, first + 1 + size + 2 * quoted, 1.0)
+    at = given.bytes + given.size - (first + 1 + size + 2 * quoted)
+    memcpy(at, text, first)
+    at[first] = c"="
+    at += first + 1
+    if quoted:
+        at[0] = at[size + 1] = c'"'
+        at += 1
+    memcpy(at, value, size)
+    names.append(name)
+    return True
+
+
+cdef inline int _give(Given* given, const void* token, uint64_t size, double count) except -1:
+    if give(given, token, size, count) != 0:
+        raise MemoryError("no memory for a batch")
+    return 0

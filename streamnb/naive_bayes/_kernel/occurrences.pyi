@@ -1,0 +1,3 @@
+from streamnb.naive_bayes.statistics.absent_words import Occurrences as Plain
+
+class Occurrences(Plain): ...

@@ -1,0 +1,7 @@
+from libc.stdint cimport uint64_t
+
+from streamnb.naive_bayes._kernel.statements cimport Statements
+from streamnb.naive_bayes._kernel.table cimport Table
+
+
+cdef rarest(const Table* table, Statements statements, uint64_t n)

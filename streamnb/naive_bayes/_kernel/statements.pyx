@@ -1,0 +1,114 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
+"""Statements about tokens, as `streamnb.naive_bayes.statistics.digest` words them, put together and hashed without the GIL."""
+
+import numpy as np
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from streamnb.naive_bayes._kernel.murmur cimport Hash128, murmur
+from streamnb.naive_bayes._kernel.table cimport Table, size_of
+from streamnb.naive_bayes._kernel.tokens cimport grow
+
+
+cdef class Statements:
+    """What is said of each token of a count store.
+
+    Parameters
+    ----------
+    heads : list of bytes
+        What stands before the token, by view.
+    tails : list of bytes
+        What stands after it and before the count, by class.
+    """
+
+    def __cinit__(self, list heads, list tails):
+        self.heads, self.tails = b"".join(heads), b"".join(tails)
+        self.heads_at, self.tails_at = self.heads, self.tails
+        self.head_ends = _ends(heads)
+        self.tail_ends = _ends(tails)
+        self.longest_head = max(map(len, heads), default=0)
+        self.longest_tail = max(map(len, tails), default=0)
+
+    def __dealloc__(self):
+        free(self.head_ends)
+        free(self.tail_ends)
+        free(self.buffer)
+
+    cdef int reserve(self, const Table* table) noexcept nogil:
+        """Room for what is said of the longest token, so that `begin` cannot fail; -1 without memory."""
+        cdef uint64_t row, longest = 0
+        for row in range(table.rows):
+            longest = size_of(table, row) if size_of(table, row) > longest else longest
+        longest += self.longest_head + 4 + self.longest_tail + 8
+        return grow(<void**>&self.buffer, &self.capacity, longest, 1)
+
+    cdef hashes(self, const Table* table, rows):
+        """The hashes of some rows' tokens, without a count: upper and lower halves; after `reserve`."""
+        cdef const int64_t[::1] chosen = rows
+        cdef uint64_t[::1] high = np.empty(len(rows), np.uint64)
+        cdef uint64_t[::1] low = np.empty(len(rows), np.uint64)
+        cdef int64_t i, size
+        cdef Hash128 h
+        for i in range(chosen.shape[0]):
+            size = self.begin(table.bounds, table.arena, chosen[i])
+            h = murmur(self.buffer, size)
+            high[i], low[i] = h.high, h.low
+        return high.base, low.base
+
+    def sum_of(self, token_bounds, token_bytes, counts):
+        """The sum, modulo 2^128, of the hashes of all that is not 0."""
+        cdef const uint64_t[::1] bounds = token_bounds
+        cdef const uint8_t[::1] arena = token_bytes
+        cdef const double[::1] flat = counts.reshape(-1)
+        cdef const uint8_t* at = &arena[0] if arena.shape[0] else NULL
+        cdef uint64_t row, c, low = 0, high = 0, rows = counts.shape[0], C = counts.shape[1]
+        cdef int64_t size = 0
+        cdef Hash128 h
+        with nogil:
+            for row in range(rows):
+                size = self.begin(&bounds[0], at, row)
+                if size < 0:
+                    break
+                for c in range(C):
+                    if flat[row * C + c] != 0:
+                        h = murmur(self.buffer, self.end(size, c, flat[row * C + c]))
+                        low += h.low
+                        high += h.high + (low < h.low)
+        if size < 0:
+            raise MemoryError("no memory for a digest")
+        return (int(high) << 64) + int(low)
+
+    cdef int64_t begin(self, const uint64_t* bounds, const uint8_t* arena, uint64_t row) noexcept nogil:
+        """The head, the token's length and the token; returns how many bytes they are, -1 without memory."""
+        cdef uint64_t view = bounds[row + 1] & 255, start = bounds[row] >> 8
+        cdef uint32_t size = <uint32_t>((bounds[row + 1] >> 8) - start)
+        cdef uint64_t first = self.head_ends[view - 1] if view else 0
+        cdef uint64_t n = self.head_ends[view] - first
+        if grow(<void**>&self.buffer, &self.capacity, n + 4 + size + self.longest_tail + 8, 1) != 0:
+            return -1
+        memcpy(self.buffer, self.heads_at + first, n)
+        memcpy(self.buffer + n, &size, 4)
+        memcpy(self.buffer + n + 4, arena + start, size)
+        return n + 4 + size
+
+    cdef uint64_t end(self, uint64_t at, uint64_t c, double count) noexcept nogil:
+        """The class and the count after it; returns how many bytes the statement is."""
+        cdef uint64_t first = self.tail_ends[c - 1] if c else 0
+        cdef uint64_t n = self.tail_ends[c] - first
+        memcpy(self.buffer + at, self.tails_at + first, n)
+        memcpy(self.buffer + at + n, &count, 8)
+        return at + n + 8
+
+
+cdef uint64_t* _ends(list parts) except NULL:
+    """Where each part ends, laid end to end."""
+    cdef uint64_t* ends = <uint64_t*>calloc(len(parts) + 1, sizeof(uint64_t))
+    cdef uint64_t i, at = 0
+    if ends == NULL:
+        raise MemoryError("no memory for a statement")
+    for i in range(len(parts)):
+        at += len(parts[i])
+        ends[i] = at
+    return ends

@@ -1,0 +1,1207 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The compiled twin of `NaiveBayes.step`: same order, same formulas, same bits.
+
+The plain modules are the specification; each function here and in the rooms beside names the one it is the
+twin of. What the views look at is read with the GIL held; then the batch is scored and learned without it,
+message by message. The counts live in C. The rest of the state, small arrays that `State` and
+`CalibratedHead` own, is copied in at the start of a batch and back at its end. The room is long because a
+class of Cython's is in one file; what is a function of its own stands in the rooms beside.
+"""
+
+import numpy as np
+
+cimport cython
+
+from streamnb.naive_bayes.posterior import calibrated_head as plain_head
+from streamnb.naive_bayes.features.blocks import Categories, Flags, Numbers
+from streamnb.base.batch import WEIGHT_MAX, Batch, Scores, checked_labels
+from streamnb.naive_bayes.event_models import Bernoulli, Categorical
+from streamnb.naive_bayes.event_models import gaussian as plain_gaussian
+from streamnb.naive_bayes.event_models import multinomial as plain_multinomial
+from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN as _FORGOTTEN
+from streamnb.naive_bayes.statistics.forgetting import Plan
+from streamnb.naive_bayes.model.reading import NUMBER_MAX, TERM_COUNT_MAX, category_counts, number, term_counts, text_of
+from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, UniformPrior
+from streamnb.naive_bayes.features.stop_words import stop_words_of
+from streamnb.naive_bayes.features.tokenizer import Category, CharacterGrams, Edges, Number, Terms, WordPairs, Words, parts_of
+
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from libc.math cimport INFINITY, NAN, exp2, fabs, isnan, ldexp, log, sqrt
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from streamnb.naive_bayes._kernel cimport coins, evidence, head
+from streamnb.naive_bayes._kernel.counts cimport CountStore
+from streamnb.naive_bayes._kernel.drops cimport Drops, drop, load_drops
+from streamnb.naive_bayes._kernel.evidence cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants
+from streamnb.naive_bayes._kernel.features cimport (
+    BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, LOGS_BITS,
+    NUMBER, PAIRS, STAMP, WORDS, Feature, Features, Given, Log, Part, View, count_features, give, read_view,
+    take_given, weigh
+)
+from streamnb.naive_bayes._kernel.fields cimport Total, add_category, add_flag, says_true
+from streamnb.naive_bayes._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, Moments, Normals, add_log_density, add_number
+from streamnb.naive_bayes._kernel.head cimport (
+    Head, HeadConstants, Normal, add_to, centre_and_clip, form_opinion, learn, log_odds, log_odds_of,
+    never_labelled, normal_evidence, soften
+)
+from streamnb.naive_bayes._kernel.named cimport BlockReader
+from streamnb.naive_bayes._kernel.occurrences cimport Occurrences
+from streamnb.naive_bayes._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
+from streamnb.naive_bayes._kernel.tokens cimport (
+    PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, PyUnicode_KIND, Scratch, Text, Tokens, alphabet, grow,
+    point_at, read_tokens
+)
+from streamnb.naive_bayes._kernel.whole cimport MAIL, NUMBERS, URLS
+
+cdef enum:  # streamnb.base.batch.Flag
+    EMPTY = 1
+    TRUNCATED = 2
+    CLASS_LIMIT = 4
+
+cdef enum:
+    AHEAD = 64  # features whose rows are fetched together
+
+cdef uint64_t LAST_STAMP = 0xFFFFFFFE00000000
+_NO_AGES = np.empty((4, 0))
+cdef double EXACT = 9007199254740992.0  # from here on not every integer is a float
+
+_READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Edges: EDGES, Number: NUMBER}
+_BLOCKS = {Categories: BLOCK_CATEGORIES, Flags: BLOCK_FLAGS, Numbers: BLOCK_NUMBERS}
+_VARIANCES = {"class": BY_CLASS, "shared": BY_ALL}
+_WHOLE = {"numbers": NUMBERS, "urls": URLS, "mail": MAIL}
+_WEIGHTS = {"counts": BY_COUNTS, "boolean": BY_BOOLEAN, "log": BY_LOG}
+
+cdef Constants EVIDENCE
+EVIDENCE.length_exponent = plain_multinomial.LENGTH_EXPONENT
+EVIDENCE.rare_tokens = plain_multinomial.RARE_TOKENS
+EVIDENCE.square_law_scale = plain_multinomial.SQUARE_LAW_SCALE
+EVIDENCE.rare_square_law_scale = plain_multinomial.RARE_SQUARE_LAW_SCALE
+
+cdef HeadConstants HEAD
+HEAD.evidence_rate = plain_head.EVIDENCE_RATE
+HEAD.meta_rate = plain_head.META_RATE
+HEAD.offset_rate = plain_head.OFFSET_RATE
+HEAD.eta_low, HEAD.eta_high = plain_head.NOISE_BOUNDS
+HEAD.clip = plain_head.META_CLIP
+HEAD.pseudo_messages = plain_head.META_PSEUDO_MESSAGES
+HEAD.square_start = plain_head.ACCUMULATOR_START
+HEAD.eta_square_start = plain_head.NOISE_ACCUMULATOR_START
+
+cdef double FORGOTTEN = _FORGOTTEN
+
+
+cdef struct Out:  # one row of `Scores`
+    double* posterior
+    double* odds
+    double* u
+    double* raw
+    double* by_class  # what each class has learned
+    int64_t* numbers  # n_classes, known, unknown, learned, flags
+
+
+cdef struct Age:  # of the message in hand, in a model that forgets; see `streamnb.naive_bayes.statistics.forgetting.Plan`
+    double instant
+    double scale
+    double grown
+    double shift
+
+
+cdef struct Inbox:  # what the views look at in a batch, message by message; kept for the next batch
+    Text* texts
+    uint64_t texts_capacity
+    Given given
+    uint64_t* given_ends  # by message and field
+    uint64_t given_ends_capacity
+    double* numbers  # by message and field
+    uint64_t numbers_capacity
+    double* lengths
+    uint64_t lengths_capacity
+
+
+@cython.final
+cdef class Driver:
+    """Drives one model; made once, as a model's settings never change.
+
+    Parameters
+    ----------
+    model : State
+        Whose counts are a compiled store.
+    """
+
+    cdef View* views
+    cdef Log* logs
+    cdef uint64_t n_views, n_groups, n_given, n_numbers
+    cdef int64_t first_tokens  # the view whose known and unknown tokens are told, or -1
+    cdef bint calibrated, raw, uniform
+    cdef double prior_smoothing, prior_as_set
+    cdef bint fades
+    cdef Age age
+    cdef double head_at
+    cdef Constants evidence_constants
+    cdef HeadConstants head_constants
+    cdef uint64_t max_tokens
+    cdef CountStore store  # while a batch runs
+    cdef list groups, given_fields, number_fields, coins
+    cdef list blocks  # their readers
+    cdef Inbox inbox
+    cdef Scratch scratch
+    cdef Drops drops
+    cdef bint has_drops
+    cdef Tokens* tokens  # of each text, then of each text's first characters
+    cdef Features features
+    cdef uint64_t new_rows, new_bytes  # features of the message that no class has taught, and their length
+    # the state while a batch runs
+    cdef Head head
+    cdef Moments* moments
+    cdef double* class_counts
+    cdef double* block
+    cdef int64_t* active
+    cdef double* joint
+    cdef double* base
+    cdef double* d
+    cdef double* row  # of scores of one message: posterior, odds and u
+    cdef double* present
+    cdef double* certain
+    cdef uint64_t capacity, n_active, n_classes
+    cdef int64_t learned
+
+    def __cinit__(self, model):
+        cdef uint64_t i
+        self.n_views, self.fades = len(model.views), model.decay is not None
+        self.evidence_constants, self.head_constants = EVIDENCE, HEAD
+        self.age = Age(0.0, 1.0, 1.0, 0.0)
+        self.views = <View*>calloc(self.n_views, sizeof(View))
+        self.features.ends = <uint64_t*>calloc(self.n_views + 1, sizeof(uint64_t))
+        self.features.seen_mask = 1023
+        self.features.seen = <uint64_t*>calloc(1024, sizeof(uint64_t))
+        if not (self.views and self.features.ends and self.features.seen):
+            raise MemoryError("no memory for a driver")
+        self.groups, self.given_fields, self.number_fields, self.coins, self.blocks = [], [], [], [], []
+        self._keep_logs()
+        counted = list(model.counts)
+        self.first_tokens = -1
+        for i, view in enumerate(model.views):
+            self._describe(self.views + i, view, counted)
+        for i, view in enumerate(model.views):
+            if type(view.reader) in _BLOCKS:  # after the other given tokens
+                self.views[i].group = len(self.given_fields) + len(self.blocks)
+                self.blocks.append(BlockReader(view, model.views, self.views[i].group, self.views[i].store))
+        for kind in (Terms, (Words, WordPairs, CharacterGrams, Edges)):  # text before terms
+            for i in reversed(range(self.n_views)):
+                if isinstance(model.views[i].reader, kind):
+                    self.first_tokens = i
+        self.n_groups, self.n_given = len(self.groups), len(self.given_fields) + len(self.blocks)
+        self.n_numbers = len(self.number_fields)
+        self.tokens = <Tokens*>calloc(2 * self.n_groups + 1, sizeof(Tokens))
+        self.moments = <Moments*>calloc(self.n_numbers + 1, sizeof(Moments))
+        if not (self.tokens and self.moments):
+            raise MemoryError("no memory for a driver")
+        self.scratch.alphabet = alphabet()
+        self.scratch.peers_words = model.tokenizer.rule == "words"
+        self.scratch.token_length_max = model.tokenizer.token_length_max
+        self.scratch.message_tokens_max = model.tokenizer.message_tokens_max
+        for each in set(model.tokenizer.whole):
+            self.scratch.whole |= _WHOLE[each]
+        load_drops(&self.drops, model.tokenizer, stop_words_of(model.tokenizer.stop_words))
+        self.has_drops = self.drops.length_min > 1 or self.drops.slots != NULL
+        self.calibrated = model.head is not None
+        self.head.n_text_views = len(model.text_views)
+        self.head.n_features = 4 * len(model.text_views) + 2 + len(model.other_views)
+        self.raw = model.raw
+        self.max_tokens = model.max_tokens or 0
+        self.uniform = isinstance(model.prior, UniformPrior)
+        self.prior_smoothing = self.prior_as_set = 0.0 if self.uniform else model.prior.smoothing
+        for i in range(self.n_views):
+            pseudo_observations = self.views[i].normals.pseudo_observations
+            self.views[i].as_set = [
+                self.views[i].pseudo, self.views[i].without, self.views[i].half, pseudo_observations
+            ]
+
+    cdef _describe(self, View* into, view, list counted):
+        reader, event = view.reader, view.event_model
+        into.fades, into.half = self.fades, 0.5
+        into.reader = _READERS.get(type(reader), _BLOCKS.get(type(reader), GIVEN))
+        if into.reader in (NUMBER, BLOCK_NUMBERS):
+            into.normals = _normals_of(event)
+            if into.reader == NUMBER:
+                into.group = len(self.number_fields)
+                self.number_fields.append(reader.field)
+            return
+        into.store = counted.index(view.name)
+        into.weight = _WEIGHTS[view.weight]
+        into.skips_unknown = event.unknown == "skip"
+        if into.reader == BLOCK_FLAGS:
+            into.pseudo, into.without = event.smoothing.a, event.smoothing.b
+            return
+        if into.reader == GIVEN:
+            into.group = len(self.given_fields)
+            is_terms = isinstance(reader, Terms)
+            self.given_fields.append((reader.field, is_terms, reader.above if is_terms else None))
+        elif into.reader != BLOCK_CATEGORIES:
+            self._describe_parts(into, parts_of(reader))
+        if into.reader in (CHARACTERS, EDGES):
+            into.n = reader.n
+        if into.reader == CHARACTERS:
+            into.characters_max = reader.characters_max
+        into.logs = self.logs
+        into.smoothing = SMOOTH_NONE
+        if isinstance(event, Bernoulli):
+            self.coins.append((into - self.views, view.name))
+            into.is_coins, into.pseudo, into.without = True, event.smoothing.a, event.smoothing.b
+        elif isinstance(event.smoothing, Laplace):
+            into.smoothing = SMOOTH_LAPLACE
+            into.pseudo = event.smoothing.alpha
+        elif isinstance(event.smoothing, Dirichlet):
+            into.smoothing = SMOOTH_DIRICHLET
+            into.pseudo = event.smoothing.mu
+
+    cdef _keep_logs(self):
+        cdef uint64_t i
+        self.logs = <Log*>malloc((1 << LOGS_BITS) * sizeof(Log))
+        if self.logs == NULL:
+            raise MemoryError("no memory for a driver")
+        for i in range(1 << LOGS_BITS):
+            self.logs[i].of = -1.0  # no count is
+
+    cdef _describe_parts(self, View* into, list parts):
+        cdef Part* part
+        cdef bytes prefix
+        into.parts = <Part*>calloc(len(parts) + 1, sizeof(Part))
+        if into.parts == NULL:
+            raise MemoryError("no memory for a driver")
+        for text, fields in parts:
+            if fields not in self.groups:
+                self.groups.append(fields)
+            prefix = text.encode()
+            part = into.parts + into.n_parts
+            part.group = self.groups.index(fields)
+            part.prefix_size = len(prefix)
+            part.prefix = <uint8_t*>malloc(len(prefix) + 1)
+            if part.prefix == NULL:
+                raise MemoryError("no memory for a driver")
+            memcpy(part.prefix, <const char*>prefix, len(prefix))
+            into.n_parts += 1
+
+    def __dealloc__(self):
+        cdef uint64_t i, j
+        if self.views != NULL:
+            for i in range(self.n_views):
+                for j in range(self.views[i].n_parts):
+                    free(self.views[i].parts[j].prefix)
+                free(self.views[i].parts)
+        if self.tokens != NULL:
+            for i in range(2 * self.n_groups):
+                free(self.tokens[i].items)
+        free(self.views)
+        free(self.logs)
+        free(self.tokens)
+        free(self.moments)
+        free(self.features.ends)
+        free(self.features.seen)
+        free(self.features.items)
+        free(self.scratch.bytes)
+        free(self.scratch.kinds)
+        free(self.scratch.places)
+        free(self.scratch.signs)
+        free(self.drops.bytes)
+        free(self.drops.slots)
+        _empty(&self.inbox)
+        free(self.block)
+        free(self.active)
+
+    # ---- a batch
+
+    def step(self, model, batch, bint score, bint learn):
+        """The twin of `NaiveBayes.step`; whoever calls holds the model's lock, which is the store's.
+
+        Returns
+        -------
+        Scores
+
+        Raises
+        ------
+        ValueError
+            A field, label or weight cannot be used; nothing of the batch was learned.
+        MemoryError
+            There is no memory for a message; those before it are learned.
+        """
+        cdef uint64_t n = len(batch)
+        cdef uint64_t i, width
+        cdef list alive = []  # what C points into while the GIL is let go
+        cdef Inbox inbox
+        cdef uint64_t n_known = len(model.classes)
+        classes, indices, weights = self._classes(model, batch, learn)
+        width = len(classes)
+        cdef bint wide = width > 0
+        posterior, odds, u = np.zeros((n, width)), np.full((n, width), np.nan), np.full((n, width), np.nan)
+        raw = np.full((n, width), np.nan) if self.raw and score else None
+        by_class, numbers = np.zeros((n, width)), np.zeros((n, 5), np.int64)
+        cdef int64_t[::1] y = indices
+        cdef double[::1] g = np.ones(n) if weights is None else np.array(weights, np.float64)
+        cdef double[:, ::1] posterior_view = posterior
+        cdef double[:, ::1] odds_view = odds
+        cdef double[:, ::1] u_view = u
+        cdef double[:, ::1] raw_view = raw if raw is not None else np.empty((0, 0))
+        cdef double[:, ::1] by_class_view = by_class
+        cdef int64_t[:, ::1] numbers_view = numbers
+        cdef bint has_raw = raw is not None
+        ages = _NO_AGES
+        if self.fades:
+            mask = (indices >= 0).tolist()
+            times = model.decay.times_of(batch.times, batch.labels if learn else [None] * n)
+            plan = Plan(model.decay, mask, times, batch.partition, learns=learn)
+            ages = plan.ages
+        cdef double[:, ::1] ages_view = ages
+        self._begin(model, batch.fields, n, n_known, width, &y[0] if n else NULL, &inbox, alive)
+        cdef Table* table = &self.store.table
+        cdef Out out
+        cdef int failed = 0
+        with nogil:
+            for i in range(n):
+                if self.fades:
+                    self._grow_older(ages_view[0, i], ages_view[1, i], ages_view[2, i], ages_view[3, i])
+                out.numbers = &numbers_view[i, 0]
+                out.posterior = &posterior_view[i, 0] if wide else NULL
+                out.odds = &odds_view[i, 0] if wide else NULL
+                out.u = &u_view[i, 0] if wide else NULL
+                out.raw = &raw_view[i, 0] if wide and has_raw else NULL
+                out.by_class = &by_class_view[i, 0] if wide else NULL
+                failed = self._message(table, &inbox, i, y[i], g[i], score, &out)
+                if failed:
+                    break
+        self._done(model, classes, &inbox)
+        if self.fades:
+            if failed:
+                plan = Plan(model.decay, mask[:i], times[:i], batch.partition, learns=learn)
+            self._stand(model, plan.after)
+        if failed:
+            raise MemoryError(f"no memory to learn message {i} of the batch; those before it are learned")
+        n_classes, known, unknown, learned, flags = numbers.T.copy()
+        return Scores(tuple(classes), n_classes, posterior, odds, u, raw, known, unknown, learned, by_class, flags)
+
+    def one(self, model, fields, label, weight, at, bint score):
+        """A batch of one in columns of one: what `step` does, without an array being made.
+
+        Parameters
+        ----------
+        model : State
+        fields : mapping of str to list
+        label : Label or None
+            ``None`` is not learned.
+        weight : float
+        at : float or None
+            Its time, for a model that forgets by it.
+        score : bool
+            Off, it is learned.
+
+        Returns
+        -------
+        dict of Label to float
+            The posterior by class; empty of a message that is not scored.
+
+        Raises
+        ------
+        ValueError
+            A field, the label or the weight cannot be used; nothing was learned.
+        MemoryError
+            There is no memory for the message.
+        """
+        cdef uint64_t c, width, n_known = len(model.classes)
+        cdef int64_t y = -1
+        cdef double g = 1.0
+        cdef int64_t[5] numbers
+        cdef list alive = []
+        cdef Inbox inbox
+        cdef Out out
+        cdef int failed
+        classes = model.classes
+        if label is not None or weight != 1.0:
+            found = model.index.get(label) if classes and type(label) is type(classes[0]) else None
+            if found is None or type(weight) is not float or not 0.0 < weight <= WEIGHT_MAX:
+                classes, indices, weights = self._classes(model, Batch(fields, [label], [weight]), True)
+                y, g = indices[0], weights[0]
+            else:
+                y, g = found, weight
+        width = len(classes)
+        if self.fades:
+            times = model.decay.times_of(None if at is None else [at], [label])
+            plan = Plan(model.decay, [y >= 0], times, "", learns=not score)
+            instant, scale, grown, shift = plan.ages[:, 0].tolist()
+            self._grow_older(instant, scale, grown, shift)
+        self._begin(model, fields, 1, n_known, width, &y, &inbox, alive)
+        cdef Table* table = &self.store.table
+        out.posterior, out.odds, out.u = self.row, NULL, self.row + self.capacity
+        out.raw, out.by_class, out.numbers = NULL, NULL, numbers
+        with nogil:
+            failed = self._message(table, &inbox, 0, y, g, score, &out)
+        self._done(model, classes if y >= 0 else None, &inbox)
+        if self.fades and not failed:
+            self._stand(model, plan.after)
+        if failed:
+            raise MemoryError("no memory to learn a message")
+        return {label: out.posterior[c] for c, label in enumerate(classes)} if score else {}
+
+    cdef _stand(self, model, decay):
+        """The model stands in time where a plan ends; up to where its head has faded the batch has found out."""
+        decay.head_at = None if isnan(self.head_at) else self.head_at
+        model.decay = decay
+
+    cdef void _grow_older(self, double instant, double scale, double grown, double shift) noexcept nogil:
+        """What a message is scored with: every pseudo-count is multiplied by what a count of 1 weighs at its time."""
+        cdef uint64_t v
+        cdef View* view
+        self.age.instant, self.age.scale, self.age.grown, self.age.shift = instant, scale, grown, shift
+        for v in range(self.n_views):
+            view = self.views + v
+            view.pseudo, view.without = view.as_set[0] * scale, view.as_set[1] * scale
+            view.half, view.normals.pseudo_observations = view.as_set[2] * scale, view.as_set[3] * scale
+        self.prior_smoothing = self.prior_as_set * scale
+        self.evidence_constants.rare_tokens = EVIDENCE.rare_tokens * scale
+        self.head_constants.pseudo_messages = HEAD.pseudo_messages * scale
+
+    cdef _done(self, model, classes, Inbox* inbox):
+        """After a batch: `classes` are those it may have brought, `None` if nothing was learned."""
+        self.store.tidy()
+        self.store = None
+        self._keep(inbox)
+        if classes is not None:
+            self._store(model, classes[: self.n_classes])
+
+    cdef _keep(self, Inbox* inbox):
+        """Keep what was read into for the next batch; one that read meanwhile has left another."""
+        _empty(&self.inbox)
+        self.inbox = inbox[0]
+
+    cdef _begin(
+        self,
+        model,
+        fields,
+        uint64_t n,
+        uint64_t n_known,
+        uint64_t width,
+        const int64_t* y,
+        Inbox* inbox,
+        list alive,
+    ):
+        """What the views look at, checked (the twin of `reading.read` up to the tokens), and then the state.
+
+        The inbox is taken out while it is read into: values may run code of their own, which may use the model,
+        but not teach it a class more than the `n_known` for which there is room in what was prepared.
+        """
+        inbox[0] = self.inbox
+        memset(&self.inbox, 0, sizeof(Inbox))
+        cdef list names = []  # of the values of blocks
+        try:
+            if (
+                grow(<void**>&inbox.texts, &inbox.texts_capacity, n * self.n_groups + 1, sizeof(Text)) != 0
+                or grow(<void**>&inbox.lengths, &inbox.lengths_capacity, n + 1, sizeof(double)) != 0
+                or grow(<void**>&inbox.numbers, &inbox.numbers_capacity, n * self.n_numbers + 1, sizeof(double)) != 0
+                or grow(
+                    <void**>&inbox.given_ends, &inbox.given_ends_capacity, n * self.n_given + 1, sizeof(uint64_t)
+                ) != 0
+            ):
+                raise MemoryError("no memory for a batch")
+            self._read_texts(fields, n, inbox, alive)
+            self._read_numbers(fields, n, inbox)
+            self._read_given(fields, n, inbox, names)
+            if <uint64_t>len(model.classes) != n_known:
+                raise RuntimeError("a value of a message taught the model a class while it was read")
+            self._load(model, width)
+            self._find_statistics(model, n, width, y, inbox, names)
+        except BaseException:
+            self._keep(inbox)
+            raise
+        self.store = model.counts
+        self.features.seed = self.store.table.seed
+
+    cdef _read_texts(self, fields, uint64_t n, Inbox* inbox, list alive):
+        cdef uint64_t i, group
+        cdef bint single = self.n_groups == 1 and len(self.groups[0]) == 1
+        column = fields.get(self.groups[0][0]) if single else None
+        single = isinstance(column, list) and len(column) >= n
+        if self.n_groups == 0:
+            memset(inbox.lengths, 0, n * sizeof(double))
+            return
+        for i in range(n):
+            if single and type((<list>column)[i]) is str and PyUnicode_KIND((<list>column)[i]) == 1:  # no surrogates
+                alive.append(point_at(inbox.texts + i, (<list>column)[i]))
+                inbox.lengths[i] = log(1.0 + <double>inbox.texts[i].size)
+                continue
+            characters = {}
+            for group in range(self.n_groups):
+                whole = text_of(self.groups[group], fields, i, characters)
+                alive.append(point_at(inbox.texts + i * self.n_groups + group, whole))
+            inbox.lengths[i] = log(1.0 + <double>sum(characters.values()))
+
+    cdef _read_numbers(self, fields, uint64_t n, Inbox* inbox):
+        cdef uint64_t i, group
+        for i in range(n if self.n_numbers else 0):
+            for group in range(self.n_numbers):
+                field = self.number_fields[group]
+                inbox.numbers[i * self.n_numbers + group] = number(_value(fields, field, i), field)
+
+    cdef _read_given(self, fields, uint64_t n, Inbox* inbox, list names):
+        """Categories and terms, as tokens with counts, end to end; and the values of blocks after them."""
+        cdef uint64_t i, at = 0
+        cdef Given* given = &inbox.given
+        cdef bytes text
+        given.n = given.size = 0
+        for i in range(n if self.n_given else 0):
+            for field, is_terms, above in self.given_fields:
+                value = _value(fields, field, i)
+                if not is_terms or type(value) is not dict or not _take_terms(given, <dict>value, above):
+                    counts = term_counts(value, field, above) if is_terms else category_counts(value, field)
+                    for token, count in counts.items():
+                        text = (<str>token).encode()
+                        if give(given, <const char*>text, len(text), count) != 0:
+                            raise MemoryError("no memory for a batch")
+                inbox.given_ends[at] = given.n
+                at += 1
+            for block in self.blocks:
+                (<BlockReader>block).read(fields, i, given, names)
+                inbox.given_ends[at] = given.n
+                at += 1
+
+    cdef _find_statistics(self, model, uint64_t n, uint64_t width, const int64_t* y, Inbox* inbox, list names):
+        """What is known of each name of a block; names that are to be learned become known here."""
+        cdef uint64_t i, j, group, at = 0
+        cdef Given* given = &inbox.given
+        cdef BlockReader block
+        if not self.blocks:
+            return
+        if grow(<void**>&given.of, &given.of_capacity, given.n + 1, sizeof(void*)) != 0:
+            raise MemoryError("no memory for a batch")
+        for block in self.blocks:
+            block.begin(model)
+        for i in range(n):
+            for block in self.blocks:
+                group = i * self.n_given + block.group
+                for j in range(inbox.given_ends[group - 1] if group else 0, inbox.given_ends[group]):
+                    given.of[j] = block.find(names[at], y[i] >= 0, width)
+                    at += 1
+
+    cdef tuple _classes(self, model, batch, bint learn):
+        """All classes at the end of the batch, each label's index (-1 none, -2 one class too many), weights."""
+        cdef Py_ssize_t i, n = len(batch)
+        cdef dict index = dict(model.index)
+        classes = list(model.classes)
+        indices = np.full(n, -1, np.int64)
+        cdef int64_t[::1] view = indices
+        if not learn:
+            return classes, indices, None
+        labels = batch.labels if type(batch.labels) is list else list(batch.labels)
+        kind = type(classes[0]) if classes else None
+        for i in range(n):
+            label = (<list>labels)[i]
+            if label is None:
+                continue
+            c = index.get(label) if type(label) is kind else None
+            if c is None:  # not as the labels before it, or a new one
+                (label,), _ = checked_labels(Batch({}, [label]), classes)
+                kind = type(label) if kind is None else kind
+                c = index.get(label)
+            if c is None and len(classes) < model.classes_max:
+                c = index[label] = len(classes)
+                classes.append(label)
+            view[i] = -2 if c is None else c
+        weights = batch.weights
+        if weights is not None:
+            _, weights = checked_labels(Batch({}, [None] * n, weights), classes)
+        return classes, indices, weights
+
+    # ---- the state, in and out
+
+    cdef _load(self, model, uint64_t width):
+        """The model's small arrays into C, with room for `width` classes."""
+        cdef uint64_t c, i
+        cdef uint64_t F = self.head.n_features
+        cdef double* at
+        if width > self.capacity or self.block == NULL:
+            free(self.block)
+            free(self.active)
+            self.capacity = width
+            self.block = <double*>malloc((2 * F + (21 + F + 3 * self.n_numbers) * width + 1) * sizeof(double))
+            self.active = <int64_t*>malloc((width + 1) * sizeof(int64_t))
+            if self.block == NULL or self.active == NULL:
+                raise MemoryError("no memory for the classes of a batch")
+        width = self.capacity
+        at = self.block
+        self.head.weights, self.head.weight_squares = at, at + F
+        at += 2 * F
+        self.head.phi = at
+        at += F * width
+        self.head.offsets, self.head.offset_squares = at, at + width
+        self.head.u, self.head.softmax, self.head.posterior = at + 2 * width, at + 3 * width, at + 4 * width
+        self.head.r, self.joint, self.base, self.d = at + 5 * width, at + 6 * width, at + 7 * width, at + 8 * width
+        self.class_counts = at + 9 * width
+        self.row, self.present, self.certain = at + 10 * width, at + 13 * width, at + 14 * width
+        at += 15 * width
+        _place(&self.head.length, at, width)
+        _place(&self.head.unknown_share, at + 3 * width, width)
+        at += 6 * width
+        for i in range(self.n_numbers):
+            self.moments[i].n, self.moments[i].mean, self.moments[i].squares = at, at + width, at + 2 * width
+            at += 3 * width
+        self.n_classes, self.learned = len(model.classes), model.learned
+        if self.fades:
+            self.head_at = NAN if model.decay.head_at is None else model.decay.head_at
+        for c in range(self.n_classes):
+            self.class_counts[c] = model.class_counts[c]
+        for i, name in self.coins:
+            (<Occurrences>model.tallies[name]).reserve(width)
+            self.views[i].coins = (<Occurrences>model.tallies[name]).coins
+        for i, moments in enumerate(model.moments.values()):
+            _fill(self.moments[i].n, moments.n)
+            _fill(self.moments[i].mean, moments.mean)
+            _fill(self.moments[i].squares, moments.squares)
+        if self.calibrated:
+            _fill(self.head.weights, model.head.weights)
+            _fill(self.head.weight_squares, model.head.weight_squares)
+            _fill(self.head.offsets, model.head.offsets)
+            _fill(self.head.offset_squares, model.head.offset_squares)
+            _fill_normal(&self.head.length, model.head.length)
+            _fill_normal(&self.head.unknown_share, model.head.unknown_share)
+            self.head.eta, self.head.eta_squares = model.head.eta, model.head.eta_squares
+
+    cdef _store(self, model, classes):
+        """And back: the classes that appeared, and everything that was learned."""
+        cdef uint64_t i, n = self.n_classes
+        for block in self.blocks:
+            (<BlockReader>block).adopt()
+        model.adopt(classes)
+        model.class_counts, model.learned = _list(self.class_counts, n), self.learned
+        for i, moments in enumerate(model.moments.values()):
+            moments.n, moments.mean = _list(self.moments[i].n, n), _list(self.moments[i].mean, n)
+            moments.squares = _list(self.moments[i].squares, n)
+        if not self.calibrated:
+            return
+        head = model.head
+        head.weights = _list(self.head.weights, self.head.n_features)
+        head.weight_squares = _list(self.head.weight_squares, self.head.n_features)
+        head.offsets, head.offset_squares = _list(self.head.offsets, n), _list(self.head.offset_squares, n)
+        _give_back(&self.head.length, head.length, n)
+        _give_back(&self.head.unknown_share, head.unknown_share, n)
+        head.eta, head.eta_squares = self.head.eta, self.head.eta_squares
+
+    # ---- one message
+
+    cdef int _message(
+        self, Table* table, const Inbox* inbox, uint64_t i, int64_t y, double weight, bint score, Out* out
+    ) noexcept nogil:
+        cdef uint64_t c, j, tokens = 0, known = 0
+        cdef int64_t flags = 0
+        cdef double unknown_share
+        cdef bint weighed
+        self.features.slots, self.features.slots_mask = table.slots, table.mask
+        if self._features_of(inbox, i, &flags) != 0:
+            return -1
+        self._look_up(table)
+        self.n_active = 0
+        for c in range(self.n_classes):
+            if self.class_counts[c] > 0:
+                self.active[self.n_active] = c
+                self.n_active += 1
+        if self.first_tokens >= 0:
+            tokens = self.features.ends[self.first_tokens + 1] - self.features.ends[self.first_tokens]
+            for j in range(self.features.ends[self.first_tokens], self.features.ends[self.first_tokens + 1]):
+                known += self.features.items[j].row >= 0
+        unknown_share = sqrt((<double>(tokens - known) + 0.5) / (<double>tokens + 1.0))
+        weighed = self.calibrated and self.n_active > 0 and (score or y >= 0)
+        if weighed:
+            self._weigh(table, inbox, i, unknown_share)
+        out.numbers[3] = self.learned
+        out.numbers[4] = flags | CLASS_LIMIT if y == -2 else flags
+        if score:
+            out.numbers[0] = self.n_classes
+            out.numbers[1] = known
+            out.numbers[2] = tokens - known
+            self._publish(table, inbox, i, weighed, out)
+        return 0 if y < 0 else self._learn(table, inbox, i, y, weight, unknown_share, weighed)
+
+    cdef int _features_of(self, const Inbox* inbox, uint64_t i, int64_t* flags) noexcept nogil:
+        """What every view reads; the twin of `reading.read` from the tokens on."""
+        cdef uint64_t v, first, n = 0, group, begin, p
+        cdef const View* view
+        cdef const Text* text
+        cdef bint empty = self.n_groups > 0
+        self.scratch.size = 0
+        for group in range(self.n_groups):
+            if self._read_tokens(inbox.texts + i * self.n_groups + group, <uint64_t>-1, self.tokens + group) != 0:
+                return -1
+            if self.tokens[group].truncated:
+                flags[0] |= TRUNCATED
+            empty = empty and self.tokens[group].n == 0
+        if empty:
+            flags[0] |= EMPTY
+        for v in range(self.n_views):
+            view = self.views + v
+            first = n
+            self.features.ends[v] = n
+            if self.features.stamp >= LAST_STAMP:  # they are used up: begin again
+                memset(self.features.seen, 0, (self.features.seen_mask + 1) * sizeof(uint64_t))
+                self.features.stamp = 0
+            self.features.stamp += <uint64_t>STAMP
+            if view.reader == NUMBER or view.reader == BLOCK_NUMBERS:
+                continue
+            if view.reader >= GIVEN:
+                group = i * self.n_given + view.group
+                begin = self._first_given(inbox, i, v)
+                if take_given(
+                    &self.features, &self.scratch, view, &inbox.given, begin, inbox.given_ends[group], &n
+                ) != 0:
+                    return -1
+            else:
+                for p in range(view.n_parts):
+                    text = inbox.texts + i * self.n_groups + view.parts[p].group
+                    if self._read_part(view, view.parts + p, text, &n) != 0:
+                        return -1
+                if count_features(&self.features, &self.scratch, view.store, first, &n) != 0:
+                    return -1
+            weigh(&self.features, view, first, n)
+        self.features.ends[self.n_views] = n
+        return 0
+
+    cdef inline int _read_part(
+        self, const View* view, const Part* part, const Text* text, uint64_t* n
+    ) noexcept nogil:
+        """What a view reads in one text."""
+        cdef Tokens* tokens = self.tokens + part.group
+        if view.reader == CHARACTERS and text.size > view.characters_max:
+            tokens += self.n_groups
+            if self._read_tokens(text, view.characters_max, tokens) != 0:
+                return -1
+        return read_view(&self.features, &self.scratch, view, part, tokens, n)
+
+    cdef inline int _read_tokens(self, const Text* text, uint64_t size_max, Tokens* tokens) noexcept nogil:
+        """The twin of `Tokenizer.split`, for a text's first code points."""
+        if read_tokens(&self.scratch, text, min(text.size, size_max), tokens) != 0:
+            return -1
+        if self.has_drops:
+            drop(&self.drops, &self.scratch, tokens)
+        return 0
+
+    cdef void _look_up(self, const Table* table) noexcept nogil:
+        """Every feature's row, and how many have none: some at a time, so that what they touch comes together."""
+        cdef uint64_t i, first, last = 0, v = 0, n = self.features.ends[self.n_views]
+        cdef Feature* feature
+        cdef const uint8_t* token
+        self.new_rows = self.new_bytes = 0
+        while last < n:
+            first = last
+            last = first + AHEAD if first + AHEAD < n else n
+            for i in range(first, last):
+                feature = self.features.items + i
+                feature.row = candidate(table, feature.hash)
+                if feature.row >= 0:
+                    snb_prefetch(table.bounds + feature.row)
+                    snb_prefetch(table.counts + <uint64_t>feature.row * table.n_classes)
+            for i in range(first, last):
+                if self.features.items[i].row >= 0:
+                    snb_prefetch(table.arena + start_of(table, self.features.items[i].row))
+            for i in range(first, last):
+                while i >= self.features.ends[v + 1]:
+                    v += 1
+                feature = self.features.items + i
+                token = self.scratch.bytes + feature.start
+                if feature.row < 0 and table.old_slots == NULL:
+                    pass
+                elif feature.row < 0 or not is_row_of(table, feature.row, token, feature.size, self.views[v].store):
+                    feature.row = find(table, token, feature.size, self.views[v].store, feature.hash)
+                if feature.row < 0:
+                    self.new_rows += 1
+                    self.new_bytes += feature.size
+
+    cdef void _view_likelihood(self, const Table* table, const Inbox* inbox, uint64_t i, uint64_t v, double* z) noexcept nogil:
+        cdef const View* view = self.views + v
+        cdef uint64_t j
+        cdef double x
+        if view.reader == NUMBER:
+            for j in range(self.n_active):
+                z[j] = 0.0
+            x = inbox.numbers[i * self.n_numbers + view.group]
+            add_log_density(
+                self.moments + view.group, self.n_classes, &view.normals, x, self.active, self.n_active, z
+            )
+        elif view.reader > NUMBER:
+            self._block_likelihood(table, inbox, i, v, z)
+        elif view.is_coins:
+            evidence.log_coins(
+                table, &self.features, view, v, self.active, self.n_active, self.base, self.present, self.certain, z
+            )
+        else:
+            evidence.log_likelihood(table, &self.features, view, v, self.active, self.n_active, self.base, z)
+
+    cdef inline uint64_t _first_given(self, const Inbox* inbox, uint64_t i, uint64_t v) noexcept nogil:
+        """Where view v's given tokens of message i begin."""
+        cdef uint64_t group = i * self.n_given + self.views[v].group
+        return inbox.given_ends[group - 1] if group else 0
+
+    cdef void _block_likelihood(
+        self, const Table* table, const Inbox* inbox, uint64_t i, uint64_t v, double* z
+    ) noexcept nogil:
+        """What the named values of message i say, summed per active class."""
+        cdef const View* view = self.views + v
+        cdef const Given* given = &inbox.given
+        cdef const Feature* feature = self.features.items + self.features.ends[v]
+        cdef uint64_t j
+        for j in range(self.n_active):
+            z[j] = 0.0
+        for j in range(self._first_given(inbox, i, v), inbox.given_ends[i * self.n_given + view.group]):
+            if view.reader == BLOCK_CATEGORIES:
+                add_category(table, feature, <Total*>given.of[j], view, self.active, self.n_active, z)
+            elif view.reader == BLOCK_FLAGS:
+                add_flag(
+                    table,
+                    feature,
+                    says_true(self.scratch.bytes + feature.start, feature.size),
+                    <Total*>given.of[j],
+                    view,
+                    self.active,
+                    self.n_active,
+                    z,
+                )
+            elif given.of[j] != NULL:
+                add_log_density(
+                    <Moments*>given.of[j], self.n_classes, &view.normals, given.counts[j], self.active, self.n_active, z
+                )
+            feature += 1
+
+    cdef void _weigh(self, const Table* table, const Inbox* inbox, uint64_t i, double unknown_share) noexcept nogil:
+        """The calibrated head's features and its opinion; the twin of `NaiveBayes.evidence`."""
+        cdef uint64_t S = self.n_active, v
+        cdef double* phi = self.head.phi
+        for v in range(self.n_views):
+            if self.views[v].reader < GIVEN:
+                evidence.against_rest(
+                    table, &self.features, self.views + v, v, self.active, S, &self.evidence_constants, self.base, self.d, phi
+                )
+                phi += 4 * S
+        normal_evidence(&self.head.length, inbox.lengths[i], self.active, S, &self.head_constants, phi)
+        normal_evidence(&self.head.unknown_share, unknown_share, self.active, S, &self.head_constants, phi + S)
+        phi += 2 * S
+        for v in range(self.n_views):
+            if self.views[v].reader >= GIVEN:
+                self._view_likelihood(table, inbox, i, v, phi)
+                centre_and_clip(phi, S, HEAD.clip)
+                phi += S
+        form_opinion(&self.head, self.active, S)
+
+    cdef void _log_prior(self, double* u) noexcept nogil:
+        """The twin of `LearnedPrior.log_p` and `UniformPrior.log_p`."""
+        cdef uint64_t j
+        cdef double total = 0.0, share
+        for j in range(self.n_active):
+            total += self.class_counts[self.active[j]]
+        total += self.prior_smoothing * <double>self.n_active
+        for j in range(self.n_active):
+            share = (self.class_counts[self.active[j]] + self.prior_smoothing) / total
+            u[j] = -log(<double>self.n_active) if self.uniform else log(share) if share > 0 else -INFINITY
+
+    cdef void _log_joint(self, const Table* table, const Inbox* inbox, uint64_t i) noexcept nogil:
+        """Into `joint`: prior times likelihood, or the prior where maximum likelihood says 0/0."""
+        cdef uint64_t v, j
+        cdef bint possible = False
+        self._log_prior(self.joint)
+        for v in range(self.n_views):
+            self._view_likelihood(table, inbox, i, v, self.d)
+            for j in range(self.n_active):
+                self.joint[j] += self.d[j]
+        for j in range(self.n_active):
+            possible = possible or self.joint[j] > -INFINITY
+        if not possible:
+            self._log_prior(self.joint)
+
+    cdef void _publish(self, const Table* table, const Inbox* inbox, uint64_t i, bint weighed, Out* out) noexcept nogil:
+        """A row of scores; the twin of `NaiveBayes._score`."""
+        cdef uint64_t C = self.n_classes, S = self.n_active, c, j
+        cdef double weight = 0.0
+        cdef const double* u = self.head.u if weighed else self.joint
+        if C == 0:
+            return
+        for c in range(C):
+            weight += self.class_counts[c]
+        if out.by_class != NULL:
+            for c in range(C):
+                out.by_class[c] = self.class_counts[c] / self.age.scale
+        if self.fades:
+            weight /= self.age.scale
+        if not weighed or out.raw != NULL:
+            if S > 0:
+                self._log_joint(table, inbox, i)
+                soften(self.joint, S, self.d)
+            if out.raw != NULL:
+                never_labelled(self.d, self.active, S, C, weight, out.raw)
+        never_labelled(self.head.posterior if weighed else self.d, self.active, S, C, weight, out.posterior)
+        for j in range(S):
+            out.u[self.active[j]] = u[j]
+        if out.odds == NULL:  # nobody asks
+            return
+        if not weighed and S == C:
+            log_odds(self.joint, C, out.odds)
+        else:
+            log_odds_of(out.posterior, C, out.odds)
+
+    cdef int _learn(
+        self, Table* table, const Inbox* inbox, uint64_t i, uint64_t y, double weight, double unknown_share, bint weighed
+    ) noexcept nogil:
+        """The twin of `NaiveBayes._learn`; there is memory for all of it before anything is changed."""
+        cdef uint64_t v, j, n_words, first = 0, last = 0
+        cdef double n, total, x, plain_weight = weight
+        cdef bint was_active
+        cdef double* count
+        cdef Feature* feature
+        cdef Total* field
+        cdef void** of
+        cdef coins.Coins* coin
+        if y == self.n_classes:
+            if self._widen() != 0:
+                return -1
+            self._add_class(y)
+        for v in range(self.n_views):
+            n_words = self.features.ends[v + 1] - self.features.ends[v]
+            if self.views[v].is_coins and coins.reserve(self.views[v].coins + y, n_words) != 0:
+                return -1
+        was_active = self.class_counts[y] > 0
+        if self.fades:
+            if self.age.shift != 0 and self._fade(table) != 0:
+                return -1
+            weight = weight * self.age.grown
+        if self.max_tokens and table.rows + self.new_rows > self.max_tokens and self._make_room(table) != 0:
+            return -1
+        if not has_room(table, self.new_rows, self.new_bytes) and self._grow() != 0:
+            return -1
+        if self.calibrated:
+            add_to(&self.head.length, inbox.lengths[i], y, weight)
+            add_to(&self.head.unknown_share, unknown_share, y, weight)
+            if weighed and self.n_active > 1 and was_active:
+                if self.fades:
+                    self._fade_head()
+                for j in range(self.n_active):
+                    if <uint64_t>self.active[j] == y:
+                        learn(&self.head, self.active, self.n_active, j, plain_weight, &HEAD)
+                        break
+        for v in range(self.n_views):
+            if self.views[v].reader == NUMBER:
+                x = inbox.numbers[i * self.n_numbers + self.views[v].group]
+                if not isnan(x):
+                    add_number(self.moments + self.views[v].group, x, y, weight)
+                continue
+            of = NULL
+            if self.views[v].reader > NUMBER:
+                last = inbox.given_ends[i * self.n_given + self.views[v].group]
+                first = self._first_given(inbox, i, v)
+                of = inbox.given.of + first
+            if self.views[v].reader == BLOCK_NUMBERS:
+                for j in range(first, last):
+                    add_number(<Moments*>inbox.given.of[j], inbox.given.counts[j], y, weight)
+                continue
+            total = 0.0
+            for j in range(self.features.ends[v], self.features.ends[v + 1]):
+                feature = self.features.items + j
+                n = feature.f * weight
+                if n == 0:
+                    continue
+                if of != NULL:
+                    field = <Total*>of[j - self.features.ends[v]]
+                    field.totals[y] += n
+                    field.states += feature.row < 0
+                if feature.row < 0:
+                    feature.row = insert(
+                        table, self.scratch.bytes + feature.start, feature.size, self.views[v].store, feature.hash
+                    )
+                count = table.counts + <uint64_t>feature.row * table.n_classes + y
+                if self.views[v].is_coins:
+                    coins.move(self.views[v].coins + y, count[0], count[0] + n)
+                count[0] += n
+                total += n
+            table.totals[self.views[v].store * table.n_classes + y] += total
+            if self.views[v].is_coins:
+                coin = self.views[v].coins + y
+                coins.heard(coin, coin.messages + weight)
+        self.class_counts[y] += weight
+        self.learned += 1
+        return 0
+
+    cdef void _fade_head(self) noexcept nogil:
+        """The twin of `Decay.fade_of_head` and `CalibratedHead.fade`; a half-life enters the steps nowhere else."""
+        cdef double since = 0.0 if isnan(self.head_at) else self.age.instant - self.head_at
+        since = since if since > 0.0 else 0.0
+        head.fade(&self.head, self.n_classes, exp2(-since), &HEAD)
+        if isnan(self.head_at) or self.age.instant > self.head_at:
+            self.head_at = self.age.instant
+
+    cdef int _fade(self, Table* table) noexcept nogil:
+        """The twin of `sums.fade`: the landmark moves, and the rows that stay are looked up again."""
+        cdef double factor = ldexp(1.0, -<int>min(self.age.shift, 10000.0))
+        cdef double least = 0.0 if factor >= 1.0 else FORGOTTEN
+        cdef int failed = 0
+        cdef uint64_t v, c, i
+        cdef double* n
+        with gil:
+            try:
+                self.store.fade_by(factor)
+            except MemoryError:
+                failed = -1
+        if failed:
+            return failed
+        self._look_up(table)
+        _fade_sums(self.class_counts, NULL, NULL, self.n_classes, factor)
+        _fade_sums(self.head.length.n, self.head.length.s, self.head.length.ss, self.n_classes, factor)
+        _fade_sums(
+            self.head.unknown_share.n, self.head.unknown_share.s, self.head.unknown_share.ss, self.n_classes, factor
+        )
+        for i in range(self.n_numbers):
+            _fade_sums(self.moments[i].n, self.moments[i].squares, NULL, self.n_classes, factor)
+            for c in range(self.n_classes):
+                if self.moments[i].n[c] == 0:
+                    self.moments[i].mean[c] = 0.0
+        for v in range(self.n_views):
+            if self.views[v].is_coins:
+                for c in range(self.n_classes):
+                    coins.fade(self.views[v].coins + c, factor, least, self.class_counts[c])
+        return 0
+
+    cdef int _make_room(self, Table* table) noexcept nogil:
+        """The twin of `CountStore.make_room`; the rows that stay are looked up again."""
+        cdef uint64_t excess, n, v
+        cdef int failed = 0
+        while table.rows and table.rows + self.new_rows > self.max_tokens and not failed:
+            excess = table.rows + self.new_rows - self.max_tokens
+            n = self.max_tokens // 16 if self.max_tokens // 16 > excess else excess
+            with gil:
+                try:
+                    self.store.evict(n if n < table.rows else table.rows)
+                except MemoryError:
+                    failed = -1
+            self._look_up(table)
+        for v in range(self.n_views):
+            if self.views[v].is_coins:
+                coins.recount_left(self.views[v].coins, table, self.views[v].store, self.class_counts)
+        with gil:
+            for block in self.blocks:
+                if (<BlockReader>block).kind != BLOCK_NUMBERS:
+                    (<BlockReader>block).recount(table)
+        return failed
+
+    cdef int _grow(self) noexcept nogil:
+        with gil:
+            try:
+                self.store.grow(self.new_rows, self.new_bytes)
+            except MemoryError:
+                return -1
+        return 0
+
+    cdef int _widen(self) noexcept nogil:
+        with gil:
+            try:
+                self.store.widen()
+            except MemoryError:
+                return -1
+        return 0
+
+    cdef void _add_class(self, uint64_t c) noexcept nogil:
+        cdef uint64_t i
+        self.class_counts[c] = 0.0
+        self.head.offsets[c], self.head.offset_squares[c] = 0.0, 1.0
+        self.head.length.n[c] = self.head.length.s[c] = self.head.length.ss[c] = 0.0
+        self.head.unknown_share.n[c] = self.head.unknown_share.s[c] = self.head.unknown_share.ss[c] = 0.0
+        for i in range(self.n_numbers):
+            self.moments[i].n[c] = self.moments[i].mean[c] = self.moments[i].squares[c] = 0.0
+        self.n_classes += 1
+
+
+cdef void _fade_sums(double* n, double* a, double* b, uint64_t n_classes, double factor) noexcept nogil:
+    """The twin of `fading.fade_sums`: weights, and up to two other sums."""
+    cdef uint64_t c
+    cdef double left
+    for c in range(n_classes):
+        left = factor if n[c] * factor >= FORGOTTEN / 2 or factor >= 1.0 else 0.0
+        n[c] = n[c] * left
+        if a != NULL:
+            a[c] = a[c] * left
+        if b != NULL:
+            b[c] = b[c] * left
+
+
+cdef bint _take_terms(Given* given, dict terms, above) except -1:
+    """`term_counts` of ASCII names and plain numbers; of anything else False, and nothing is taken."""
+    cdef uint64_t n = given.n, size = given.size
+    cdef bint is_flag = above is not None
+    cdef double least = above if is_flag else 0.0, most = NUMBER_MAX if is_flag else TERM_COUNT_MAX, x
+    cdef int overflow = 0
+    for name, count in terms.items():
+        if type(name) is not str or not PyUnicode_IS_ASCII(name):
+            break
+        if type(count) is float:
+            x = <double>count
+        elif type(count) is int or type(count) is bool:
+            x = <double>PyLong_AsLongLongAndOverflow(count, &overflow)
+            if overflow or fabs(x) >= EXACT:
+                break
+        else:
+            break
+        if not (-most if is_flag else 0.0) <= x <= most:
+            break
+        if is_flag:
+            x = 1.0 if x > least else 0.0
+        if x != 0 and give(given, PyUnicode_DATA(name), PyUnicode_GET_LENGTH(name), x) != 0:
+            raise MemoryError("no memory for a batch")
+    else:
+        return True
+    given.n, given.size = n, size
+    return False
+
+
+cdef Normals _normals_of(event):
+    """A Gaussian's parameters."""
+    cdef Normals normals
+    normals.variance = _VARIANCES.get(event.variance, BY_GIVEN)
+    normals.given = event.variance if normals.variance == BY_GIVEN else 0.0
+    normals.pseudo_observations, normals.robust = event.pseudo_observations, event.robust
+    normals.variance_min, normals.broad = plain_gaussian.VARIANCE_MIN, plain_gaussian.BROAD
+    return normals
+
+
+cdef void _empty(Inbox* inbox) noexcept:
+    free(inbox.texts)
+    free(inbox.given.bytes)
+    free(inbox.given.ends)
+    free(inbox.given.counts)
+    free(inbox.given.of)
+    free(inbox.given_ends)
+    free(inbox.numbers)
+    free(inbox.lengths)
+
+
+def _value(fields, str field, uint64_t i):
+    column = fields.get(field)
+    return None if column is None else column[i]
+
+
+cdef _fill(double* into, values):
+    cdef uint64_t i = 0
+    for value in values:
+        into[i] = value
+        i += 1
+
+
+cdef _place(Normal* normal, double* at, uint64_t width):
+    normal.n, normal.s, normal.ss = at, at + width, at + 2 * width
+
+
+cdef _give_back(const Normal* normal, plain, uint64_t n):
+    plain.n, plain.s, plain.ss = _list(normal.n, n), _list(normal.s, n), _list(normal.ss, n)
+
+
+cdef _fill_normal(Normal* into, plain):
+    into.variance_min = plain.variance_min
+    _fill(into.n, plain.n)
+    _fill(into.s, plain.s)
+    _fill(into.ss, plain.ss)
+
+
+cdef list _list(const double* values, uint64_t n):
+    cdef uint64_t i
+    return [values[i] for i in range(n)]

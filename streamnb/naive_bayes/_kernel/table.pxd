@@ -1,0 +1,214 @@
+# The hash table under all count views, as C: one table, exact token bytes in one arena, rows of counts.
+#
+# A slot is 32 bits: as many as it takes hold a row number, the rest a part of the token's hash, so that a
+# probe rarely touches a row that is not the one it looks for. The hash is keyed by a seed that is drawn at
+# random for each store: messages are hostile, and nobody who writes them can aim at a slot. Nothing that is
+# computed depends on the seed. The memory is `CountStore`'s, in buffers; a table only points at it.
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from streamnb.naive_bayes._kernel.tokens cimport SLACK
+
+
+cdef extern from *:
+    """
+    static inline unsigned long long snb_fold(unsigned long long a, unsigned long long b) {
+        unsigned __int128 product = (unsigned __int128)a * b;
+        return (unsigned long long)product ^ (unsigned long long)(product >> 64);
+    }
+    #define snb_prefetch(address) __builtin_prefetch(address)
+    static const unsigned long long snb_first[9] = {
+        0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF
+    };
+    """
+    const uint64_t* snb_first  # so many bytes of a word
+    uint64_t snb_fold(uint64_t a, uint64_t b) noexcept nogil
+    void snb_prefetch(const void* address) noexcept nogil
+
+
+cdef enum:
+    HASH_VERSION = 1  # of `hash_bytes`: an index in a snapshot is of use to the same hash alone
+    MOVES = 8  # rows that move with each new one: a move ends long before the next begins
+
+
+cdef struct Table:
+    uint32_t* slots  # a row number plus 1 in the bits under `mask`, a part of its hash above; 0 is empty
+    uint64_t mask  # slots minus 1, a power of two minus 1
+    uint32_t* old_slots  # while the table moves into larger slots: those it comes from
+    uint64_t old_mask
+    uint64_t moved  # rows that have moved, of those there were when it began
+    uint64_t moving
+    uint64_t seed
+    double* counts  # rows x n_classes
+    uint64_t* bounds  # 0, then for each row 256 times where its token ends in the arena, plus its view
+    uint8_t* arena
+    uint64_t rows
+    uint64_t rows_capacity
+    uint64_t arena_capacity
+    uint64_t n_classes
+    uint64_t n_views
+    double* totals  # views x n_classes
+    uint64_t* known  # tokens with a count, by view
+
+
+cdef inline uint64_t tail(const uint8_t* data, uint64_t size) noexcept nogil:
+    """The last bytes of a token, 8 at most, as a number; up to `SLACK` bytes past it are read and dropped."""
+    cdef uint64_t word
+    memcpy(&word, data, 8)
+    return word & snb_first[size if size < 8 else 8]
+
+
+cdef inline bint same(const uint8_t* a, const uint8_t* b, uint64_t size) noexcept nogil:
+    """Whether two tokens of one size, with slack after both, are equal."""
+    while size > 8:
+        if tail(a, 8) != tail(b, 8):
+            return False
+        a += 8
+        b += 8
+        size -= 8
+    return tail(a, size) == tail(b, size)
+
+
+cdef inline void copy_bytes(uint8_t* into, const uint8_t* data, uint64_t size) noexcept nogil:
+    """Copy a token, eight bytes at a time: both sides have slack, and what is copied past it is overwritten."""
+    cdef uint64_t at = 0
+    while at < size:
+        memcpy(into + at, data + at, 8)
+        at += 8
+
+
+cdef inline uint64_t hash_bytes(const uint8_t* data, uint64_t size, uint64_t seed) noexcept nogil:
+    """A keyed hash of 64 bits: eight bytes at a time through a folded multiplication; needs slack."""
+    cdef uint64_t h = seed ^ (size * <uint64_t>0x9E3779B97F4A7C15)
+    while size > 8:
+        h = snb_fold(h ^ tail(data, 8), <uint64_t>0xA0761D6478BD642F)
+        data += 8
+        size -= 8
+    h = snb_fold(h ^ tail(data, size), <uint64_t>0xE7037ED1A0B428DB)
+    return snb_fold(h ^ seed, <uint64_t>0x8EBC6AF09C88C6E3)
+
+
+cdef inline uint64_t start_of(const Table* table, uint64_t row) noexcept nogil:
+    return table.bounds[row] >> 8
+
+
+cdef inline uint64_t size_of(const Table* table, uint64_t row) noexcept nogil:
+    return (table.bounds[row + 1] >> 8) - (table.bounds[row] >> 8)
+
+
+cdef inline uint64_t view_of(const Table* table, uint64_t row) noexcept nogil:
+    return table.bounds[row + 1] & 255
+
+
+cdef inline bint is_row_of(
+    const Table* table, uint64_t row, const uint8_t* token, uint64_t size, uint64_t view
+) noexcept nogil:
+    return (
+        view_of(table, row) == view
+        and size_of(table, row) == size
+        and same(table.arena + start_of(table, row), token, size)
+    )
+
+
+cdef inline int64_t find(
+    const Table* table, const uint8_t* token, uint64_t size, uint64_t view, uint64_t h
+) noexcept nogil:
+    """The row of a token of a view, or -1; the token needs slack."""
+    cdef int64_t row = find_in(table, table.slots, table.mask, token, size, view, h)
+    if row < 0 and table.old_slots != NULL:
+        row = find_in(table, table.old_slots, table.old_mask, token, size, view, h)
+    return row
+
+
+cdef inline int64_t find_in(
+    const Table* table,
+    const uint32_t* slots,
+    uint64_t mask,
+    const uint8_t* token,
+    uint64_t size,
+    uint64_t view,
+    uint64_t h,
+) noexcept nogil:
+    cdef uint64_t at = h & mask
+    cdef uint32_t tag = <uint32_t>(h >> 32)
+    cdef uint32_t tag_bits = <uint32_t>~mask
+    cdef uint64_t row
+    while slots[at] != 0:
+        if (slots[at] ^ tag) & tag_bits == 0:
+            row = (slots[at] & mask) - 1
+            if is_row_of(table, row, token, size, view):
+                return <int64_t>row
+        at = (at + 1) & mask
+    return -1
+
+
+cdef inline int64_t candidate(const Table* table, uint64_t h) noexcept nogil:
+    """The first row whose slot could be that of a token, or -1: most often the one, which is then verified."""
+    cdef uint64_t at = h & table.mask
+    cdef uint32_t tag = <uint32_t>(h >> 32)
+    cdef uint32_t tag_bits = <uint32_t>~table.mask
+    while table.slots[at] != 0:
+        if (table.slots[at] ^ tag) & tag_bits == 0:
+            return <int64_t>(table.slots[at] & table.mask) - 1
+        at = (at + 1) & table.mask
+    return -1
+
+
+cdef inline void place(Table* table, uint64_t row, uint64_t h) noexcept nogil:
+    cdef uint64_t at = h & table.mask
+    while table.slots[at] != 0:
+        at = (at + 1) & table.mask
+    table.slots[at] = (<uint32_t>(h >> 32) & <uint32_t>~table.mask) | <uint32_t>(row + 1)
+
+
+cdef inline void place_rows(Table* table, uint64_t first, uint64_t last) noexcept nogil:
+    """Place rows, eight at a time so that their slots are fetched together."""
+    cdef uint64_t[8] hashes
+    cdef uint64_t i, n, start
+    while first < last:
+        n = last - first if last - first < 8 else 8
+        for i in range(n):
+            start = start_of(table, first + i)
+            hashes[i] = hash_bytes(
+                table.arena + start, size_of(table, first + i), table.seed + view_of(table, first + i)
+            )
+            snb_prefetch(table.slots + (hashes[i] & table.mask))
+        for i in range(n):
+            place(table, first + i, hashes[i])
+        first += n
+
+
+cdef inline uint64_t insert(
+    Table* table, const uint8_t* token, uint64_t size, uint64_t view, uint64_t h
+) noexcept nogil:
+    """A new row of zeros; there is room for it."""
+    cdef uint64_t row = table.rows
+    cdef uint64_t start = start_of(table, row)
+    copy_bytes(table.arena + start, token, size)
+    table.bounds[row + 1] = (start + size) << 8 | view
+    memset(table.counts + row * table.n_classes, 0, table.n_classes * sizeof(double))
+    table.rows = row + 1
+    table.known[view] += 1
+    place(table, row, h)
+    if table.moved < table.moving:
+        move_rows(table, MOVES)
+    return row
+
+
+cdef inline void move_rows(Table* table, uint64_t n) noexcept nogil:
+    """Move some rows into the larger slots; with the last one the old slots are no longer asked."""
+    cdef uint64_t last = table.moved + n if table.moved + n < table.moving else table.moving
+    place_rows(table, table.moved, last)
+    table.moved = last
+    if last == table.moving:
+        table.old_slots = NULL
+
+
+cdef inline bint has_room(const Table* table, uint64_t rows, uint64_t size) noexcept nogil:
+    """Whether so many more rows, and bytes of tokens, fit without more memory."""
+    return (
+        table.rows + rows <= table.rows_capacity
+        and start_of(table, table.rows) + size <= table.arena_capacity
+        and (table.rows + rows) * 10 <= (table.mask + 1) * 7
+    )

@@ -1,0 +1,328 @@
+"""The estimators of words: multinomial, complement and Bernoulli naive Bayes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from river.base import tags
+
+from streamnb.base.batch import Label
+from streamnb.naive_bayes.estimators.estimator import FIELD, Estimator, counts_of
+from streamnb.naive_bayes.estimators.frames import Row
+from streamnb.naive_bayes.event_models import Bernoulli, Multinomial
+from streamnb.naive_bayes.event_models.smoothing import (
+    Beta,
+    FallbackPrior,
+    Laplace,
+    LearnedPrior,
+    NoSmoothing,
+    Prior,
+    Smoothing,
+)
+from streamnb.naive_bayes.features.tokenizer import Terms
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.view import View
+from streamnb.naive_bayes.statistics.counts import Counted
+
+_VIEW = "terms"
+
+
+class FeatureCounts(Mapping[str, Counter[Label]]):
+    """The counts of a model's words by class, as river names them; a word it has not learned has none.
+
+    It reads the model's own rows: nothing is copied until it is asked for.
+    """
+
+    def __init__(self, counts: Counted, classes: list[Label]) -> None:
+        self._rows = counts.rows
+        self._classes = classes
+
+    def __getitem__(self, word: object) -> Counter[Label]:
+        row = self._rows.get(str(word), ())
+        return Counter({label: n for label, n in zip(self._classes, row, strict=False) if n})
+
+    def __contains__(self, word: object) -> bool:
+        return str(word) in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return repr(dict(self.items()))
+
+
+class _WordsNB(Estimator):
+    """What the estimators of words share."""
+
+    _zeros = False
+
+    def _fields(self, x: Row) -> dict[str, object]:
+        return {FIELD: counts_of(x)}
+
+    @property
+    def _counts(self) -> Counted:
+        return self._model.counts[_VIEW]
+
+    @property
+    def classes_(self) -> list[Label]:
+        """The classes, in the order in which they were met."""
+        return list(self._model.classes)
+
+    @property
+    def feature_counts(self) -> FeatureCounts:
+        """Word to class to count."""
+        return FeatureCounts(self._counts, self._model.classes)
+
+    @property
+    def class_totals(self) -> Counter[Label]:
+        """Class to the sum of its counts."""
+        return Counter(dict(zip(self._model.classes, self._counts.totals, strict=True)))
+
+    @property
+    def feature_totals(self) -> Counter[str]:
+        """Word to its count in all classes."""
+        return Counter({word: sum(row) for word, row in self._counts.rows.items()})
+
+    @property
+    def n_terms(self) -> int:
+        """How many words there are."""
+        return len(self._counts.rows)
+
+    def _row(self, word: object, c: Label) -> tuple[float, float, int]:
+        """The count of a word in class c, its count in all classes, and the place of c (-1: no class)."""
+        row = self._counts.rows.get(str(word), ())
+        i = self._model.index.get(c, -1)
+        return (row[i] if row and i >= 0 else 0.0), sum(row), i
+
+
+class _DrawsNB(_WordsNB):
+    """What the two estimators share whose messages are draws of words."""
+
+    _complement = False
+    _by_default: Prior = LearnedPrior()
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        smoothing: Smoothing | None = None,
+        prior: Prior | None = None,
+        weight: Literal["counts", "boolean", "log"] = "counts",
+        unknown: Literal["smooth", "skip"] = "smooth",
+    ) -> None:
+        self.alpha = alpha
+        self.smoothing = smoothing
+        self.prior = prior
+        self.weight = weight
+        self.unknown = unknown
+        event_model = Multinomial(smoothing or _lidstone(alpha), weight, unknown, self._complement)
+        self._model = NaiveBayes(
+            [View(_VIEW, Terms(FIELD), event_model)], prior=prior or self._by_default, head="product"
+        )
+
+    def _more_tags(self) -> set[str]:
+        return {tags.POSITIVE_INPUT}
+
+    def _drawn(self, word: object, c: Label) -> tuple[float, float, float]:
+        """How often a word was drawn from class c, from all classes, and how often any was from c."""
+        n_fc, n_f, i = self._row(word, c)
+        return n_fc, n_f, (self._counts.totals[i] if i >= 0 else 0.0)
+
+    def _share(self, count: float, n_f: float, total: float) -> float:
+        """A smoothed share; 0 where that is 0/0."""
+        smoothing = self._model.views[0].multinomial.smoothing
+        count += smoothing.pseudo_count(n_f, sum(self._counts.totals), self.n_terms)
+        total += smoothing.pseudo_total(self.n_terms)
+        return count / total if total else 0.0
+
+
+class MultinomialNB(_DrawsNB):
+    r"""Multinomial naive Bayes over term counts, or over a text.
+
+    Parameters
+    ----------
+    alpha : float
+        Pseudo-count of each token: 1 is Laplace's, below 1 Lidstone's, 0 is maximum likelihood.
+    smoothing : Smoothing, optional
+        In place of `alpha`.
+    prior : Prior, optional
+        By default the stream's own shares.
+    weight : {"counts", "boolean", "log"}
+        What a token that stands m times counts: m, 1 or ``ln(1 + m)``.
+    unknown : {"smooth", "skip"}
+        Whether a token that no class has taught takes part. Smoothed, as river does, it votes for the class
+        with fewer tokens; skipped, it is silent.
+
+    Raises
+    ------
+    ValueError
+        `alpha` is negative, infinite or not a number.
+
+    Notes
+    -----
+    A text is read by the rule ``\w\w+`` on lower case, the peers' own. Before anything was learned the
+    prediction is ``None`` and the posterior empty, as river has it.
+
+    References
+    ----------
+    McCallum and Nigam 1998, A comparison of event models for naive Bayes text classification.
+
+    Examples
+    --------
+    The China example (Manning, Raghavan and Schütze 2008, chapter 13).
+
+    >>> model = MultinomialNB(alpha=1.0)
+    >>> for text, place in [
+    ...     ("Chinese Beijing Chinese", "yes"),
+    ...     ("Chinese Chinese Shanghai", "yes"),
+    ...     ("Chinese Macao", "yes"),
+    ...     ("Tokyo Japan Chinese", "no"),
+    ... ]:
+    ...     model.learn_one(text, place)
+    >>> posterior = model.predict_proba_one("Chinese Chinese Chinese Tokyo Japan")
+    >>> round(posterior["yes"], 4)
+    0.6898
+    """
+
+    def p_feature_given_class(self, f: object, c: Label) -> float:
+        """``(n_fc + alpha) / (N_c + alpha |V|)``; 0 where that is 0/0."""
+        n_fc, n_f, n_c = self._drawn(f, c)
+        return self._share(n_fc, n_f, n_c)
+
+
+class ComplementNB(_DrawsNB):
+    """Complement naive Bayes: a class is judged by how badly all other classes explain the message.
+
+    Their words are more than the class's own, so that classes of few messages are not at a loss
+    (Rennie, Shih, Teevan and Karger 2003, Tackling the poor assumptions of naive Bayes text classifiers).
+
+    Parameters
+    ----------
+    alpha : float
+        Pseudo-count of each token; 0 is maximum likelihood.
+    smoothing : Smoothing, optional
+        In place of `alpha`.
+    prior : Prior, optional
+        By default, as river and scikit-learn have it, the class prior takes no part, but for a message that
+        says nothing: its posterior is the stream's shares. ``LearnedPrior()`` is the paper's own rule.
+    weight : {"counts", "boolean", "log"}
+        As for `MultinomialNB`.
+    unknown : {"smooth", "skip"}
+        As for `MultinomialNB`.
+
+    Raises
+    ------
+    ValueError
+        `alpha` is negative, infinite or not a number.
+
+    Examples
+    --------
+    >>> model = ComplementNB()
+    >>> for text, place in [("Chinese Beijing", "yes"), ("Chinese Macao", "yes"), ("Tokyo Chinese", "no")]:
+    ...     model.learn_one(text, place)
+    >>> model.predict_one("Tokyo")
+    'no'
+    >>> model.predict_proba_one("")["yes"]  # nothing to go by but the shares
+    0.6666666666666666
+    """
+
+    _complement = True
+    _by_default: Prior = FallbackPrior()
+
+    def p_feature_given_class(self, f: object, c: Label) -> float:
+        """``(n_f - n_fc + alpha) / (N - N_c + alpha |V|)``, the share word f has of all other classes."""
+        n_fc, n_f, n_c = self._drawn(f, c)
+        return self._share(n_f - n_fc, n_f, sum(self._counts.totals) - n_c)
+
+
+class BernoulliNB(_WordsNB):
+    """Bernoulli naive Bayes: each word of the vocabulary is there or not, and absent words count.
+
+    Parameters
+    ----------
+    alpha : float
+        Pseudo-messages with the word, and as many without; 0 is maximum likelihood.
+    true_threshold : float
+        A word is there if its value, any number or truth value, is above this. ``None`` and NaN are not.
+    smoothing : Beta, optional
+        In place of `alpha`.
+    prior : Prior, optional
+        By default the stream's own shares.
+    unknown : {"skip", "smooth"}
+        Whether a word that no class has taught takes part where it is there. River skips it.
+
+    Raises
+    ------
+    ValueError
+        `alpha` is negative, infinite or not a number, or the threshold is.
+
+    Notes
+    -----
+    A word is absent from all messages before the first that held it. Scoring does not walk the vocabulary:
+    the sum over absent words is kept per class until the class learns again.
+
+    References
+    ----------
+    McCallum and Nigam 1998, A comparison of event models for naive Bayes text classification.
+
+    Examples
+    --------
+    Scots and English (Barber): who likes shortbread, lager, whiskey, porridge, and watched England play?
+
+    >>> likes = ["shortbread", "lager", "whiskey", "porridge", "football"]
+    >>> english = ["".join(person) for person in zip("011100", "001110", "110000", "110001", "101010")]
+    >>> scots = ["".join(person) for person in zip("1111111", "0111100", "0010011", "1011101", "1100100")]
+    >>> def answers(person):
+    ...     return {like: int(answer) for like, answer in zip(likes, person)}
+    >>> model = BernoulliNB(alpha=0)
+    >>> for people, nation in ((english, "English"), (scots, "Scottish")):
+    ...     for person in people:
+    ...         model.learn_one(answers(person), nation)
+    >>> round(model.predict_proba_one(answers("10110"))["Scottish"], 4)
+    0.8076
+
+    No Scot in the data dislikes shortbread: by maximum likelihood none ever will. A pseudo-count on both
+    outcomes mends that.
+
+    >>> model.predict_proba_one(answers("01111"))["Scottish"]
+    0.0
+    >>> smoothed = BernoulliNB(alpha=1)
+    >>> smoothed.merge(model)
+    >>> 0.1 < smoothed.predict_proba_one(answers("01111"))["Scottish"] < 0.3
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        true_threshold: float = 0.0,
+        *,
+        smoothing: Beta | None = None,
+        prior: Prior | None = None,
+        unknown: Literal["skip", "smooth"] = "skip",
+    ) -> None:
+        self.alpha = alpha
+        self.true_threshold = true_threshold
+        self.smoothing = smoothing
+        self.prior = prior
+        self.unknown = unknown
+        self._zeros = true_threshold < 0
+        self._coin = Beta(alpha, alpha) if smoothing is None else smoothing
+        view = View(_VIEW, Terms(FIELD, above=true_threshold), Bernoulli(self._coin, unknown))
+        self._model = NaiveBayes([view], prior=prior or LearnedPrior(), head="product")
+
+    def p_feature_given_class(self, f: object, c: Label) -> float:
+        """``(n_fc + a) / (n_c + a + b)``; 0 where that is 0/0."""
+        n_fc, _, i = self._row(f, c)
+        n_c = self._model.class_counts[i] if i >= 0 else 0.0
+        total = n_c + self._coin.a + self._coin.b
+        return (n_fc + self._coin.a) / total if total else 0.0
+
+
+def _lidstone(alpha: float) -> Smoothing:
+    return NoSmoothing() if alpha == 0 else Laplace(alpha)

@@ -1,0 +1,109 @@
+"""The binned event model: a number as one of a few ranges, which need no normal to fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from streamnb.naive_bayes.event_models.smoothing import Laplace, Smoothing
+from streamnb.naive_bayes.statistics.bin_counts import BinCounts
+from streamnb.naive_bayes.statistics.bin_edges import BINS_MAX, WARM_UP_MAX, FixedEdges
+
+
+class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="binned"):
+    """A categorical over ranges: ``phi = (n_vc + alpha) / (N_c + alpha k)``, k the number of ranges.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        For every number of the view; a range holds its lower edge and not its upper one. Without edges each
+        number learns its own, the quantiles of its first numbers.
+    bins, warm_up : int
+        Of learned edges: how many ranges at most, and how many numbers to wait for. Until then a number says
+        nothing, and none is lost: those that waited are counted when the edges settle.
+    smoothing : Smoothing
+
+    Raises
+    ------
+    ValueError
+        The edges do not grow, or `bins` or `warm_up` is out of its range.
+
+    Examples
+    --------
+    The lectures' living areas: a house of 890 square feet has the value 3.
+
+    >>> areas = Binned(edges=(400.0, 800.0, 1200.0, 1600.0))
+    >>> houses = areas.statistic()
+    >>> houses.add_class()
+    >>> for area in (890.0, 1000.0, 1700.0):
+    ...     houses.add({"area": area}, class_index=0)
+    >>> parts = areas.parts({"area": 890.0}, houses, [0])
+    >>> [(name, round(math.exp(z[0]), 4)) for name, z in parts.items()]  # (2 + 1)/(3 + 5)
+    [('area 800-1200', 0.375)]
+    """
+
+    edges: tuple[float, ...] = ()
+    bins: int = 10
+    warm_up: int = 200
+    smoothing: Smoothing = Laplace(1.0)
+
+    def __post_init__(self) -> None:
+        """Validate edges and bounds."""
+        if self.edges:
+            FixedEdges(self.edges)
+        if not (2 <= self.bins <= BINS_MAX and 1 <= self.warm_up <= WARM_UP_MAX):
+            raise ValueError(
+                f"`bins` must be from 2 to {BINS_MAX} and `warm_up` from 1 to {WARM_UP_MAX}, "
+                f"not {self.bins} and {self.warm_up}"
+            )
+
+    def statistic(self) -> BinCounts:
+        """Counts of no range."""
+        return BinCounts(FixedEdges(self.edges) if self.edges else None, self.bins, self.warm_up)
+
+    def parts(
+        self, features: Mapping[str, float], statistic: BinCounts, active: Sequence[int], scale: float = 1.0
+    ) -> dict[str, list[float]]:
+        """What each number's range adds to each active class; one without counts says nothing."""
+        parts = {}
+        for key, x in features.items():
+            ranges = statistic.ranges(key)
+            if ranges is None:
+                continue
+            value = ranges.edges.value(x)
+            assert value is not None
+            row, totals = ranges.counts[value - 1].tolist(), ranges.counts.sum(axis=0).tolist()
+            k = len(ranges.counts)
+            n, n_v = math.fsum(totals[c] for c in active), math.fsum(row[c] for c in active)
+            p = self.smoothing.pseudo_count(n_v, n, k, scale)
+            pseudo_total = self.smoothing.pseudo_total(k, scale)
+            parts[f"{key} {ranges.edges.label(x)}"] = [
+                math.log(row[c] + p) - math.log(totals[c] + pseudo_total) if row[c] + p > 0 else -math.inf
+                for c in active
+            ]
+        return parts
+
+    def draw(self, statistic: BinCounts, class_index: int, random: np.random.Generator) -> dict[str, float]:
+        """A number for each name: a range, and a place in it; those at the ends are as wide as the next."""
+        drawn = {}
+        for key, counts in statistic.counts.items():
+            ranges = statistic.ranges(key)
+            assert ranges is not None
+            edges = ranges.edges.edges
+            width = edges[1] - edges[0] if len(edges) > 1 else 1.0
+            bounds = [
+                edges[0] - width,
+                *edges,
+                edges[-1] + (edges[-1] - edges[-2] if len(edges) > 1 else 1.0),
+            ]
+            n, n_all, k = counts[:, class_index], counts.sum(axis=1), len(counts)
+            shares = np.array(
+                [c + self.smoothing.pseudo_count(a, n_all.sum(), k) for c, a in zip(n, n_all, strict=True)]
+            )
+            if shares.sum() > 0:
+                i = int(random.choice(k, p=shares / shares.sum()))
+                drawn[key] = float(random.uniform(bounds[i], bounds[i + 1]))
+        return drawn

@@ -1,0 +1,82 @@
+"""The categorical event model: each field is one draw from its own values, given the class.
+
+A field of many states is one feature of many values and never as many flags: those would depend on each other
+given the class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from streamnb.naive_bayes.event_models.smoothing import Laplace, Smoothing
+from streamnb.naive_bayes.features.blocks import field_of
+from streamnb.naive_bayes.statistics.counts import Counted
+from streamnb.naive_bayes.statistics.field_totals import FieldTotals
+
+
+class Categorical(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="categorical"
+):
+    """The multinomial with one draw a field: ``phi = (n_vc + alpha) / (N_c + alpha k)``.
+
+    `N_c` messages of class c had the field, `n_vc` of them with value v, of `k` values seen so far. A field
+    that is missing, or that nothing was learned of, says nothing.
+
+    Parameters
+    ----------
+    smoothing : Smoothing
+    unknown : {"skip", "smooth"}
+        Whether a value that no class has taught takes part, with a count of 0.
+
+    Examples
+    --------
+    Age in three groups is one field of three states.
+
+    >>> from streamnb.naive_bayes.statistics.counts import ViewCounts
+    >>> counts, fields = ViewCounts(2), FieldTotals(2)
+    >>> for age, c in [("young", 0), ("young", 0), ("old", 0), ("middle", 1)]:
+    ...     token = {f'age="{age}"': 1.0}
+    ...     fields.add(counts.rows, token, c)
+    ...     counts.add(token, c)
+    >>> parts = dict(Categorical().parts({'age="young"': 1.0}, counts, fields, [0, 1]))
+    >>> [round(math.exp(z), 4) for z in parts['age="young"']]  # 3/6 and 1/4
+    [0.5, 0.25]
+    """
+
+    smoothing: Smoothing = Laplace(1.0)
+    unknown: Literal["skip", "smooth"] = "skip"
+
+    def parts(
+        self,
+        features: Mapping[str, float],
+        counts: Counted,
+        fields: FieldTotals,
+        active: Sequence[int],
+        scale: float = 1.0,
+    ) -> Iterator[tuple[str, list[float]]]:
+        """What each field's value adds to each active class."""
+        for token in features:
+            field = fields.fields.get(field_of(token))
+            row: Sequence[float] | None = counts.rows.get(token)
+            if field is None or (row is None and self.unknown == "skip"):
+                continue
+            totals, states = field.totals, field.states
+            if row is None:
+                row = [0.0] * len(totals)
+            n, n_v = 0.0, 0.0
+            for c in active:
+                n += totals[c]
+                n_v += row[c]
+            p = self.smoothing.pseudo_count(n_v, n, states, scale)
+            pseudo_total = self.smoothing.pseudo_total(states, scale)
+            yield (
+                token,
+                [
+                    math.log(row[c] + p) - math.log(totals[c] + pseudo_total) if row[c] + p > 0 else -math.inf
+                    for c in active
+                ],
+            )

@@ -1,0 +1,140 @@
+"""The Gaussian event model: a number is drawn from a normal distribution of its class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from streamnb.naive_bayes.statistics.moments import Moments, NumberBlock
+
+VARIANCE_MIN = 1e-300  # a spread below 1e-150 is rounding, and the logarithm of its square may not exist
+BROAD = 4.0  # times the pooled variance: where a number comes from that no class explains
+
+
+class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="gaussian"):
+    """A normal per class, its variance steadied by pseudo-observations of the pooled variance.
+
+    ``var_c = (squares_c + k v) / (n_c + k)``, v the variance of all classes' numbers about their common
+    mean: a class seen once, or always at one value, has a variance in the number's own units.
+
+    Parameters
+    ----------
+    pseudo_observations : float
+        k, 0 or above and finite. 0 is maximum likelihood.
+    variance : {"class", "shared"} or float
+        A variance per class, which makes the boundary curved; one for all, ``(sum squares_c + k v) /
+        (n + k)``, which makes it straight; or the variance itself, above 0, in the number's units squared.
+    robust : float
+        The share, from 0 up to but not 1, of numbers that are drawn from a broad normal whatever the class:
+        one number alone cannot decide past ``log(1 / robust)`` or so.
+
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range.
+
+    Notes
+    -----
+    Under maximum likelihood a class whose numbers are all equal has the density of a spike: it wins at that
+    number and loses everywhere else.
+
+    Examples
+    --------
+    >>> heights = Moments(n_classes=2)
+    >>> for x in (1.0, 3.0):
+    ...     heights.add(x, class_index=0)
+    >>> for x in (11.0, 13.0):
+    ...     heights.add(x, class_index=1)
+    >>> near, far = Gaussian().log_density(2.0, heights, [0, 1])
+    >>> near > far
+    True
+    """
+
+    pseudo_observations: float = 1.0
+    variance: Literal["class", "shared"] | float = "class"
+    robust: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        if not (math.isfinite(self.pseudo_observations) and self.pseudo_observations >= 0):
+            raise ValueError(
+                f"`pseudo_observations` must be 0 or above and finite, not {self.pseudo_observations!r}"
+            )
+        if not 0 <= self.robust < 1:
+            raise ValueError(f"`robust` must be from 0 up to but not 1, not {self.robust!r}")
+        if isinstance(self.variance, str):
+            if self.variance not in {"class", "shared"}:
+                raise ValueError(f'`variance` must be "class", "shared" or a number, not {self.variance!r}')
+        elif not (math.isfinite(self.variance) and self.variance >= VARIANCE_MIN):
+            raise ValueError(f"`variance` must be above 0 and finite, not {self.variance!r}")
+
+    def statistic(self) -> NumberBlock:
+        """Moments of each name of a block."""
+        return NumberBlock()
+
+    def parts(
+        self, features: Mapping[str, float], statistic: NumberBlock, active: Sequence[int], scale: float = 1.0
+    ) -> dict[str, list[float]]:
+        """What each number of a block adds; one that nothing was learned of says nothing."""
+        return {
+            key: self.log_density(x, statistic.numbers[key], active, scale)
+            for key, x in features.items()
+            if key in statistic.numbers
+        }
+
+    def log_density(
+        self, x: float, moments: Moments, active: Sequence[int], scale: float = 1.0
+    ) -> list[float]:
+        """``-ln(var)/2 - (x - mean)^2 / (2 var)`` for each active class.
+
+        A missing number (NaN) says 0. So does every number while all numbers learned were equal, and for a
+        class that has learned none the pooled density stands in.
+        """
+        n, pooled = moments.pooled()
+        if math.isnan(x) or n == 0 or pooled < VARIANCE_MIN:
+            return [0.0] * len(active)
+        pooled_mean = 0.0
+        for c in active:
+            pooled_mean += moments.mean[c] * (moments.n[c] / n)
+        z = [
+            _log_normal(x, moments.mean[c] if moments.n[c] else pooled_mean, variance)
+            for c, variance in zip(active, self.variances(moments, active, pooled, scale), strict=True)
+        ]
+        if self.robust:
+            broad = math.log(self.robust) + _log_normal(x, pooled_mean, BROAD * pooled)
+            z = [_log_sum(math.log1p(-self.robust) + value, broad) for value in z]
+        return z
+
+    def variances(
+        self, moments: Moments, active: Sequence[int], pooled: float, scale: float = 1.0
+    ) -> list[float]:
+        """The variance of each active class, `pooled` being that of all numbers about their mean."""
+        k = self.pseudo_observations * scale
+        if isinstance(self.variance, float | int):
+            return [float(self.variance)] * len(active)
+        if self.variance == "shared":
+            n, squares = 0.0, 0.0
+            for c in active:
+                n += moments.n[c]
+                squares += moments.squares[c]
+            return [max((squares + k * pooled) / (n + k), VARIANCE_MIN)] * len(active)
+        return [
+            max((moments.squares[c] + k * pooled) / (moments.n[c] + k), VARIANCE_MIN)
+            if moments.n[c] + k > 0
+            else pooled
+            for c in active
+        ]
+
+
+def _log_normal(x: float, mean: float, variance: float) -> float:
+    """The log density of a normal, up to the constant that all have in common."""
+    return -0.5 * math.log(variance) - (x - mean) * (x - mean) / (2.0 * variance)
+
+
+def _log_sum(a: float, b: float) -> float:
+    """``log(exp(a) + exp(b))`` of finite numbers."""
+    top = max(a, b)
+    return top + math.log1p(math.exp(min(a, b) - top))

@@ -1,0 +1,343 @@
+"""The multivariate normal event model: numbers drawn together, Gaussian discriminant analysis.
+
+One covariance for all classes makes a linear boundary (LDA), one a class a curved one (QDA). Both are
+divided by the number of messages, as maximum likelihood has it (Ng, CS229 lecture notes, part IV).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streamnb.base.batch import Floats
+from streamnb.naive_bayes.statistics.inverse_scatter import VARIANCE_MIN, inverted
+from streamnb.naive_bayes.statistics.scatter import Scatter, present
+from streamnb.naive_bayes.statistics.scatter_block import ScatterBlock
+
+SPREADS_MAX = 1e100  # further out all is equally impossible, and squares would overflow
+
+
+class Normal(NamedTuple):
+    """The normal distribution of one class over some coordinates.
+
+    Parameters
+    ----------
+    mean : ndarray of float64, shape (k,)
+    spread : ndarray of float64, shape (k,)
+        Standard deviations.
+    precision : ndarray of float64, shape (k, k)
+        The inverse of the covariance, divided by `scale`.
+    scale : float
+    log_det : float
+        Of the covariance.
+    """
+
+    mean: Floats
+    spread: Floats
+    precision: Floats
+    scale: float
+    log_det: float
+
+    def deviation(self, x: Floats) -> Floats:
+        """``x - mean``, at most 1e100 standard deviations."""
+        limit = SPREADS_MAX * self.spread
+        return np.clip(x - self.mean, -limit, limit)
+
+    def log_density(self, x: Floats) -> float:
+        """``-ln|Sigma|/2 - (x - mean)^T Sigma^-1 (x - mean)/2``."""
+        off = self.deviation(x)
+        return -0.5 * self.log_det - 0.5 * self.scale * float(off @ (self.precision @ off))
+
+
+class Line(NamedTuple):
+    """``intercept + sum_j weights[j] x_j``: theta in the lectures, with ``x_0 = 1``."""
+
+    intercept: float
+    weights: dict[str, float]
+
+    def at(self, x: Mapping[str, float]) -> float:
+        """The line's value for a message that holds every coordinate."""
+        return math.fsum([self.intercept, *(w * x[name] for name, w in self.weights.items())])
+
+
+class Multivariate(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="multivariate"
+):
+    """A normal per class over a block of numbers, its covariance shared or the class's own.
+
+    ``Sigma_ij = cross_ij / n_ij`` over the messages that hold both coordinates: with no gaps ``1/m`` times
+    the scatter matrix, as the lectures have it. Until every pair was seen more than d times, and wherever
+    the sums make no safe covariance (a constant, a sum of others), it is steadied by one pseudo-observation
+    of the pooled variance v of each coordinate, about the mean of all classes:
+    ``Sigma_ij = (cross_ij + [i = j] v_i) / sqrt((n_ii + 1) (n_jj + 1))``, positive definite whatever the
+    gaps. (There a covariance seen in few of its messages counts for less.) Shared, each class but one takes
+    a message away: so many means more were estimated.
+
+    A missing coordinate is marginalised: its rows are left out of mean and covariance. A class that never
+    held a coordinate has the pooled mean there, and the pooled variance.
+
+    Scoring and learning cost O(d^2) a message while no number is missing, by the inverse that the sums keep;
+    where one is, or a pseudo-observation stays, scoring makes an inverse: O(d^3).
+
+    Parameters
+    ----------
+    covariance : {"shared", "class"}
+    messages_per_coordinate : float
+        How many times d that is: the pseudo-observation stays until n > `messages_per_coordinate` d. At 1
+        there are just enough messages for a covariance, and it is not a good one: Iris, each flower scored
+        before it is learned, has a log loss of 0.80 with 1 and of 0.16 with 5 (a covariance a class).
+
+    Raises
+    ------
+    ValueError
+        `messages_per_coordinate` is below 1, infinite or not a number.
+
+    References
+    ----------
+    Ng and Jordan 2002, On discriminative vs. generative classifiers.
+
+    Examples
+    --------
+    >>> flowers = Scatter(n_classes=2)
+    >>> for x, c in [((1.0, 1.0), 0), ((3.0, 1.0), 0), ((2.0, 4.0), 0), ((6.0, 6.0), 1), ((8.0, 9.0), 1)]:
+    ...     flowers.add({"length": x[0], "width": x[1]}, c)
+    >>> near, far = Multivariate().log_density({"length": 2.0, "width": 2.0}, flowers, [0, 1])
+    >>> near > far
+    True
+    """
+
+    covariance: Literal["shared", "class"] = "shared"
+    messages_per_coordinate: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Validate `messages_per_coordinate`."""
+        if not 1.0 <= self.messages_per_coordinate < math.inf:
+            found = self.messages_per_coordinate
+            raise ValueError(f"`messages_per_coordinate` must be at least 1 and finite, not {found!r}")
+
+    def statistic(self) -> ScatterBlock:
+        """Scatter that keeps the inverse this covariance needs."""
+        return ScatterBlock(shared=self.covariance == "shared")
+
+    def log_density(
+        self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int], scale: float = 1.0
+    ) -> list[float]:
+        """``-ln|Sigma_c|/2 - (x - mean_c)^T Sigma_c^-1 (x - mean_c)/2`` for each active class.
+
+        Missing numbers, names that nobody has taught and coordinates whose numbers were all equal are left
+        out; 0 for every class where nothing remains.
+
+        Raises
+        ------
+        ValueError
+            A number is infinite or beyond 1e100.
+        """
+        _, v, normals = self._seen(x, scatter, active, scale)
+        return [normal.log_density(v) for normal in normals] if len(v) else [0.0] * len(active)
+
+    def parts(
+        self,
+        features: Mapping[str, float | None],
+        statistic: Scatter,
+        active: Sequence[int],
+        scale: float = 1.0,
+    ) -> dict[str, list[float]]:
+        """What each coordinate adds to `log_density`, per active class.
+
+        Of the square form a coordinate has its own square and half of each cross term, ``-d_j (Sigma^-1
+        d)_j / 2`` with d the deviations; of the determinant the log of its own variance, and an even share
+        of what the correlations take from the volume. Without correlations it is the Gaussian of `gaussian`.
+        """
+        names, v, normals = self._seen(features, statistic, active, scale)
+        parts: dict[str, list[float]] = {name: [] for name in names}
+        for normal in normals if names else ():
+            off = normal.deviation(v)
+            logs = 2.0 * np.log(normal.spread)
+            logs += (normal.log_det - float(logs.sum())) / len(names)
+            row = -0.5 * logs - 0.5 * normal.scale * off * (normal.precision @ off)
+            for name, part in zip(names, row.tolist(), strict=True):
+                parts[name].append(part)
+        return parts
+
+    def lines(self, scatter: Scatter, active: Sequence[int]) -> list[Line]:
+        """Per active class, its log density as a line, less what all classes have in common.
+
+        ``Sigma^-1 mean_c`` and ``-mean_c^T Sigma^-1 mean_c / 2``, means counted from the pooled one so that
+        an offset costs least. Differences of two lines are those of `log_density` where no number is missing.
+
+        Raises
+        ------
+        ValueError
+            The covariance is each class's own: the boundary is curved.
+        """
+        if self.covariance != "shared":
+            raise ValueError("a covariance per class makes a curved boundary: it has no linear weights")
+        block = self._block(scatter, active)
+        if not block.names:  # nothing varies, and nothing is said
+            return [Line(0.0, {}) for _ in active]
+        centre = scatter.pooled()[1][block.live]
+        lines = []
+        for normal in block.normals:
+            off = normal.mean - centre
+            w = normal.scale * (normal.precision @ off)
+            intercept = -0.5 * float(off @ w) - float(centre @ w)
+            lines.append(Line(intercept, dict(zip(block.names, w.tolist(), strict=True))))
+        return lines
+
+    def theta(self, scatter: Scatter, a: int, b: int, log_prior_odds: float = 0.0) -> Line:
+        """The logistic form: ``P(a | x) = 1 / (1 + exp(-theta.x))`` of two classes, ``x_0 = 1``.
+
+        Parameters
+        ----------
+        scatter : Scatter
+        a, b : int
+            Indices of the two classes.
+        log_prior_odds : float
+            ``ln P(a) - ln P(b)``.
+
+        Raises
+        ------
+        ValueError
+            The covariance is each class's own.
+        """
+        for_a, for_b = self.lines(scatter, [a, b])
+        weights = {name: w - for_b.weights[name] for name, w in for_a.weights.items()}
+        return Line(for_a.intercept - for_b.intercept + log_prior_odds, weights)
+
+    def sample(self, scatter: Scatter, class_index: int, random: Random) -> dict[str, float]:
+        """One message's numbers, drawn from a class's normal; a coordinate always at one value has it."""
+        block = self._block(scatter, [class_index])
+        drawn = dict(zip(scatter.names, scatter.pooled()[1].tolist(), strict=True))
+        if not block.names:
+            return drawn
+        covariance = self._covariance(scatter, self._group(class_index), block.live).sigma
+        spread = np.sqrt(covariance.diagonal())
+        z = [random.gauss(0.0, 1.0) for _ in block.names]
+        factor = np.linalg.cholesky(covariance / spread / spread[:, None])
+        values = block.normals[0].mean + spread * (factor @ np.array(z))
+        return drawn | dict(zip(block.names, values.tolist(), strict=True))
+
+    def n_parameters(self, n_names: int, n_classes: int) -> int:
+        """Means and covariances; the class prior has `n_classes` - 1 more."""
+        matrices = 1 if self.covariance == "shared" else n_classes
+        return n_classes * n_names + matrices * (n_names * (n_names + 1) // 2)
+
+    def _seen(
+        self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int], scale: float
+    ) -> tuple[list[str], Floats, list[Normal]]:
+        """The coordinates that take part, the message's numbers and each class's normal over them."""
+        values = present(x)
+        block = self._block(scatter, active, scale)
+        at = [i for i, name in enumerate(block.names) if name in values]
+        names = [block.names[i] for i in at]
+        v = np.array([values[name] for name in names], np.float64)
+        if len(at) == len(block.names):
+            return names, v, block.normals
+        if not at:
+            return names, v, []
+        here = np.ix_(at, at)
+        shapes = {
+            group: _inverted(self._covariance(scatter, group, block.live, scale).sigma[here]).shape()
+            for group in map(self._group, active)
+        }
+        means = [normal.mean[at] for normal in block.normals]
+        return names, v, [Normal(m, *shapes[self._group(c)]) for c, m in zip(active, means, strict=True)]
+
+    def _block(self, scatter: Scatter, active: Sequence[int], scale: float = 1.0) -> _Block:
+        """Each active class's normal over all coordinates that vary, worked out once between learnings."""
+        key = (self, tuple(active))
+        found = scatter.derived.get(key)
+        if isinstance(found, _Block) and found.scale == scale:
+            return found
+        _, common, variance = scatter.pooled()
+        live = np.flatnonzero(variance >= VARIANCE_MIN)
+        n, mean = scatter.means()
+        means = np.where(n > 0, mean, common)[:, live]
+        names = [scatter.names[i] for i in live]
+        groups = {self._group(c) for c in active} if names else set()
+        shapes = {group: self._shape(scatter, group, live, scale) for group in groups}
+        normals = [Normal(means[c], *shapes[self._group(c)]) for c in active] if names else []
+        block = scatter.derived[key] = _Block(names, live, normals, scale)
+        return block
+
+    def _shape(self, scatter: Scatter, group: int | None, live: Where, scale: float) -> _Shape:
+        """From the inverse that the sums keep, where they keep one; otherwise a new one is made."""
+        kept = scatter.inverse_of(group, scale)
+        if kept is not None and len(live) == len(scatter.names) and self._enough(kept.free, live, scale):
+            log_det = kept.log_det - len(live) * math.log(kept.n)
+            return np.sqrt(kept.diagonal / kept.n), kept.matrix, kept.n, log_det
+        return self._covariance(scatter, group, live, scale).shape()
+
+    def _covariance(
+        self, scatter: Scatter, group: int | None, live: Where, scale: float = 1.0
+    ) -> _Covariance:
+        """A covariance and its inverse from the sums; see the class for how it is steadied."""
+        key = (self, group)
+        found = scatter.derived.get(key)
+        if isinstance(found, _Covariance) and found.scale == scale:
+            return found
+        sums = scatter.sums(group, scale)
+        n, free, cross = (matrix[np.ix_(live, live)] for matrix in sums)
+        made = None
+        if self._enough(float(free.min()), live, scale):
+            made = _try(cross / n)
+        if made is None:
+            root = np.sqrt(n.diagonal() + scale)
+            steadied = cross + np.diag(scatter.pooled()[2][live] * scale)
+            made = _inverted(steadied / root / root[:, None])
+        made = scatter.derived[key] = made._replace(scale=scale)
+        return made
+
+    def _enough(self, messages: float, live: Where, scale: float) -> bool:
+        """Whether a covariance can do without its pseudo-observation."""
+        return messages > self.messages_per_coordinate * len(live) * scale
+
+    def _group(self, c: int) -> int | None:
+        """The class whose sums make the covariance; ``None`` for all."""
+        return None if self.covariance == "shared" else c
+
+
+Where = NDArray[np.intp]
+_Shape = tuple[Floats, Floats, float, float]
+
+
+class _Block(NamedTuple):
+    """The coordinates that vary, where they stand among the names, and a normal per active class."""
+
+    names: list[str]
+    live: Where
+    normals: list[Normal]
+    scale: float
+
+
+class _Covariance(NamedTuple):
+    """A covariance, its inverse and the log of its determinant."""
+
+    sigma: Floats
+    precision: Floats
+    log_det: float
+    scale: float = 1.0
+
+    def shape(self) -> _Shape:
+        """What a `Normal` has beside its mean."""
+        return np.sqrt(self.sigma.diagonal()), self.precision, 1.0, self.log_det
+
+
+def _try(sigma: Floats) -> _Covariance | None:
+    found = inverted(sigma)
+    return None if found is None else _Covariance(sigma, *found)
+
+
+def _inverted(sigma: Floats) -> _Covariance:
+    """With its inverse; without its correlations where even so it has none that could be believed."""
+    made = _try(sigma)
+    if made is not None:
+        return made
+    variances = np.maximum(sigma.diagonal(), VARIANCE_MIN)
+    return _Covariance(np.diag(variances), np.diag(1.0 / variances), float(np.log(variances).sum()))

@@ -1,0 +1,1 @@
+"""From text and values to tokens and numbers."""

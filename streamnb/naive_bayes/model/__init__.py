@@ -1,0 +1,1 @@
+"""Views, state and steps: `NaiveBayes`."""

@@ -1,0 +1,58 @@
+"""The words that tell a class from the others: log odds in units of their standard error."""
+
+from __future__ import annotations
+
+import heapq
+import math
+
+from streamnb.naive_bayes.model.scoring import Scorer
+
+PSEUDO_COUNT = 0.1
+
+
+def telling_words(model: Scorer, top: int = 15) -> dict[str, list[tuple[str, float]]]:
+    """The most telling words of each class, by the counts of the first view of text.
+
+    A word's log odds of the class against the rest, divided by their standard error (Monroe, Colaresi and
+    Quinn 2008, with a flat prior): a word that is rare has to be one-sided, one that is common need not.
+
+    Parameters
+    ----------
+    model : Scorer
+    top : int
+        Words a class at most; only those that speak for it.
+
+    Returns
+    -------
+    dict of str to list of (str, float)
+        Class to (token, z), the most telling first; nothing where fewer than two classes were labelled or
+        where no view reads text.
+
+    Examples
+    --------
+    >>> from streamnb import NaiveBayes, TEXT_ONLY
+    >>> model = NaiveBayes(TEXT_ONLY)
+    >>> for text, label in [("win money", "spam"), ("the lunch", "ham"), ("the prize", "spam")] * 9:
+    ...     model.learn_one({"text": text}, label)
+    >>> [(word, round(z, 1)) for word, z in telling_words(model, top=1)["ham"]]
+    [('lunch', 1.5)]
+    """
+    active = model.active()
+    if len(active) < 2 or not model.text_views:
+        return {}
+    counts = model.counts[model.views[model.text_views[0]].name]
+    totals = [counts.totals[c] for c in active]
+    whole, size = sum(totals), PSEUDO_COUNT * (len(counts.rows) + 1)
+    found: list[list[tuple[float, str]]] = [[] for _ in active]
+    for token, row in counts.rows.items():
+        of_all = sum(row[c] for c in active)
+        for heap, c, total in zip(found, active, totals, strict=True):
+            here, there = row[c] + PSEUDO_COUNT, of_all - row[c] + PSEUDO_COUNT
+            odds = math.log(here / (total + size)) - math.log(there / (whole - total + size))
+            if odds > 0.0:
+                z = odds / math.sqrt(1.0 / here + 1.0 / there)
+                (heapq.heappush if len(heap) < top else heapq.heappushpop)(heap, (z, token))
+    return {
+        str(model.classes[c]): [(token, z) for z, token in sorted(heap, reverse=True)]
+        for c, heap in zip(active, found, strict=True)
+    }

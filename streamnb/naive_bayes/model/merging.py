@@ -1,0 +1,257 @@
+"""Models as sums: what was learned adds up, and what is a sum can be taken apart again.
+
+Each change is checked as a whole before anything is touched. A count may fall short of what is to be taken
+away by rounding (1e-9 of it), where weights were no multiples of 1/256; it then stops at 0. It does so too
+where rare tokens were let go, for what was let go cannot be taken back: then the tokens that fell short are
+counted in `State.fell_short`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import cast
+
+from streamnb.base.batch import Label
+from streamnb.naive_bayes.model.reading import Reading
+from streamnb.naive_bayes.model.state import State
+from streamnb.naive_bayes.statistics.counts import CountStore
+from streamnb.naive_bayes.statistics.decay import fade_sums
+from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN
+
+_ROUNDING = 1e-9
+
+
+def fade(state: State, factor: float) -> None:
+    """Multiply all sums, which moves the landmark of a model that forgets; the head's weights stay.
+
+    What is less than `forgetting.FORGOTTEN` then is forgotten: tokens leave the vocabulary, and a class of
+    which nothing is left is as if it were only declared.
+    """
+    state.counts.fade(factor)
+    for moments in state.moments.values():
+        moments.fade(factor)
+    for block in state.blocks.values():
+        block.fade(factor)
+    fade_sums((state.class_counts,), factor)
+    if state.head is not None:
+        state.head.length.fade(factor)
+        state.head.unknown_share.fade(factor)
+    state.recount()
+
+
+def unlearn(state: State, reading: Reading, label: Label, weight: float, at: float | None = None) -> None:
+    """Take back one message; the head's weights stay as they are.
+
+    Parameters
+    ----------
+    at : float, optional
+        When it was learned, for a model that forgets: seconds since 1970, or the number of messages that
+        had been learned before it. By default it was the newest.
+
+    Raises
+    ------
+    ValueError
+        It was not learned that often; nothing was changed.
+    """
+    c = state.index.get(label)
+    if state.decay is not None:
+        if at is None and not state.decay.by_time:
+            at = max(0, state.decay.position - 1)
+        weight *= state.decay.scale(state.decay.instant(at))
+        if c is not None and weight < FORGOTTEN:  # it was taken back by time
+            state.learned = max(0, state.learned - 1)
+            return
+    if c is None or state.class_counts[c] < weight * (1 - _ROUNDING):
+        raise ValueError(f"no message of {label!r} of that weight was learned; nothing was unlearned")
+    amounts: dict[str, dict[str, float]] = {}
+    short = 0
+    for view, features in zip(state.views, reading.features, strict=True):
+        if isinstance(features, float):
+            if not math.isnan(features) and state.moments[view.name].n[c] < weight * (1 - _ROUNDING):
+                raise ValueError(f"view `{view.name}` has learned fewer numbers; nothing was unlearned")
+        elif view.keeps == "block":
+            state.blocks[view.name].check_removable(features, c, weight)
+        else:
+            wanted = {token: f * weight for token, f in features.items()}
+            amounts[view.name], missing = _amounts(state, view.name, wanted, c)
+            short += missing
+    _take_views(state, reading, c, weight, amounts)
+    weight = _taken(state, state.class_counts[c], weight)
+    state.class_counts[c] -= weight
+    if state.head is not None:
+        state.head.length.remove(reading.length, c, weight)
+    state.learned = max(0, state.learned - 1)
+    state.fell_short += short
+
+
+def _take_views(
+    state: State, reading: Reading, c: int, weight: float, amounts: Mapping[str, Mapping[str, float]]
+) -> None:
+    """Take a message's part of each view's statistics; `amounts` of each token of those that count."""
+    for view, features in zip(state.views, reading.features, strict=True):
+        if isinstance(features, float):
+            if not math.isnan(features):
+                moments = state.moments[view.name]
+                moments.remove(features, c, _taken(state, moments.n[c], weight))
+        elif view.keeps == "block":
+            state.blocks[view.name].remove(features, c, weight)
+        else:
+            _remove(state, view.name, amounts[view.name], c, weight)
+
+
+def merge(state: State, other: State) -> None:
+    """Add what another model has learned; rare tokens go where there is no room for all.
+
+    The head's weights become the mean of both, weighted by the labels learned. Models that forget are
+    brought to one landmark; see `Decay.meet`.
+
+    Raises
+    ------
+    ValueError
+        The other reads or counts otherwise, or brings more classes than allowed; nothing was changed.
+    """
+    with _both(state, other):
+        _check_alike(state, other)
+        new = [label for label in other.classes if label not in state.index]
+        if len(state.classes) + len(new) > state.classes_max:
+            raise ValueError(f"together they have more than {state.classes_max} classes; nothing was merged")
+        kinds = {type(label) for label in (*state.classes, *other.classes)}
+        if len(kinds) > 1:
+            raise ValueError("their labels are of two types; nothing was merged")
+        for view, block in state.blocks.items():
+            block.check_mergeable(other.blocks[view])
+        if state.decay is not None and other.decay is not None:
+            if (factor := state.decay.meet(other.decay)) != 1.0:
+                fade(state, factor)
+            other = _faded(other, state.decay.factor_of(other.decay))
+        mine, others = sum(state.class_counts), sum(other.class_counts)
+        classes = [state.class_index(label) for label in other.classes]
+        state.counts.merge(cast("CountStore", other.counts), classes)  # either twin takes either
+        state.counts.evicted_tokens += other.counts.evicted_tokens
+        state.counts.evicted_mass += other.counts.evicted_mass
+        for view, moments in state.moments.items():
+            moments.merge(other.moments[view], classes)
+        for view, block in state.blocks.items():
+            block.merge(other.blocks[view], classes)
+        if state.head is not None and other.head is not None:
+            state.head.merge(other.head, classes, mine, others)
+        for j, c in enumerate(classes):
+            state.class_counts[c] += other.class_counts[j]
+        state.learned += other.learned
+        state.fell_short += other.fell_short
+        if state.max_tokens is not None and len(state.counts) > state.max_tokens:
+            state.counts.evict(len(state.counts) - state.max_tokens)
+        state.recount()
+
+
+def subtract(state: State, other: State) -> None:
+    """Take away what another model has learned, which this one has learned too; head weights stay.
+
+    Raises
+    ------
+    ValueError
+        The other reads or counts otherwise, or has learned what this one has not; nothing was changed.
+    """
+    with _both(state, other):
+        _check_alike(state, other)
+        if state.decay is not None and other.decay is not None:
+            other = _faded(other, state.decay.factor_of(other.decay))
+        for label, n in zip(other.classes, other.class_counts, strict=True):
+            known = state.class_counts[state.index[label]] if label in state.index else 0.0
+            if known < n * (1 - _ROUNDING):
+                raise ValueError(f"more messages of {label!r} than were learned; nothing was subtracted")
+        pairs = [(j, state.index[label]) for j, label in enumerate(other.classes) if label in state.index]
+        amounts = []
+        short = 0
+        for view in state.counts:
+            for j, c in pairs:
+                wanted = {token: row[j] for token, row in other.counts[view].rows.items() if row[j]}
+                found, missing = _amounts(state, view, wanted, c)
+                amounts.append((view, c, found))
+                short += missing
+        classes = [state.class_index(label) for label in other.classes]
+        for view, moments in state.moments.items():
+            moments.check_subtractable(other.moments[view], classes)
+        for view, block in state.blocks.items():
+            block.check_subtractable(other.blocks[view], classes)
+        for view, c, found in amounts:
+            state.counts[view].remove(found, c)
+        for view, moments in state.moments.items():
+            moments.subtract(other.moments[view], classes)
+        for view, block in state.blocks.items():
+            block.subtract(other.blocks[view], classes)
+        for j, c in enumerate(classes):
+            taken = _taken(state, state.class_counts[c], other.class_counts[j])
+            state.class_counts[c] -= taken
+            if state.head is not None and other.head is not None:
+                theirs = other.head.length
+                state.head.length.take(c, taken, theirs.s[j], theirs.ss[j])
+        state.learned = max(0, state.learned - other.learned)
+        state.fell_short += short
+        state.recount()
+
+
+def _amounts(state: State, view: str, wanted: Mapping[str, float], c: int) -> tuple[dict[str, float], int]:
+    """What can be taken of each token's count, and how many tokens fall short of what was wanted."""
+    rows = state.counts[view].rows
+    amounts = {}
+    short = 0
+    for token, amount in wanted.items():
+        row: Sequence[float] | None = rows.get(token)
+        held = row[c] if row is not None else 0.0
+        if held < amount * (1 - _ROUNDING) and not (state.decay is not None and amount < FORGOTTEN):
+            if not state.counts.evicted_tokens:
+                raise ValueError(f"{token!r} was not learned that often; nothing was changed")
+            short += 1
+        if held > 0:
+            amounts[token] = _taken(state, held, amount)
+    return amounts, short
+
+
+def _taken(state: State, held: float, amount: float) -> float:
+    """What is taken of a sum: no more than there is, and all where only rounding of what faded would stay."""
+    if state.decay is not None and held <= amount * (1 + _ROUNDING):
+        return held
+    return min(held, amount)
+
+
+def _faded(other: State, factor: float) -> State:
+    """Another model, or a copy of it in units of other sums."""
+    if factor == 1.0:
+        return other
+    copied = copy.deepcopy(other)
+    fade(copied, factor)
+    return copied
+
+
+def _remove(state: State, view: str, amounts: Mapping[str, float], c: int, weight: float) -> None:
+    tally = state.tallies.get(view)
+    if tally is not None:
+        tally.remove(state.counts[view].rows, amounts, c, weight)
+    state.counts[view].remove(amounts, c)
+
+
+def _check_alike(state: State, other: State) -> None:
+    """Raise ``ValueError`` where the settings that the statistics depend on differ."""
+    mine, theirs = state.statistics(), other.statistics()
+    different = [
+        f"{key}: {mine.get(key)!r} here, {theirs.get(key)!r} there"
+        for key in sorted(mine.keys() | theirs.keys())
+        if mine.get(key) != theirs.get(key)
+    ]
+    if different:
+        raise ValueError(f"the models do not count the same: {'; '.join(different)}")
+
+
+@contextmanager
+def _both(state: State, other: State) -> Iterator[None]:
+    """Hold both models, always in the same order, so that two threads cannot wait for each other."""
+    if state is other:
+        raise ValueError("a model cannot be merged with or subtracted from itself")
+    with ExitStack() as stack:
+        for model in sorted((state, other), key=id):
+            stack.enter_context(model.lock)
+        yield

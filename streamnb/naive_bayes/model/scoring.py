@@ -1,0 +1,243 @@
+"""What a state makes of one message: evidence, joint log likelihood, explanation. Nothing here learns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from streamnb.base.batch import Label
+from streamnb.naive_bayes.event_models import Bernoulli, Categorical, Multinomial
+from streamnb.naive_bayes.event_models.bernoulli import ABSENT
+from streamnb.naive_bayes.event_models.multinomial import TokenOdds, against_rest
+from streamnb.naive_bayes.event_models.smoothing import FallbackPrior
+from streamnb.naive_bayes.features.tokenizer import Terms
+from streamnb.naive_bayes.model.reading import Features, Reading, read
+from streamnb.naive_bayes.model.state import State
+from streamnb.naive_bayes.posterior.calibrated_head import Opinion, centred_and_clipped
+from streamnb.naive_bayes.posterior.explanation import (
+    Explanation,
+    calibrated_parts,
+    difference,
+    ordered,
+    product_part,
+)
+from streamnb.naive_bayes.statistics.field_totals import FieldTotals
+
+
+class Evidence(NamedTuple):
+    """What the calibrated head weighs in one message, and what it makes of it.
+
+    Parameters
+    ----------
+    phi : list of F lists of S floats
+        Feature i of active class c.
+    odds : list of list of TokenOdds
+        Of each text view, what the features were made of.
+    unknown_share : float
+        ``sqrt((U + 1/2) / (L + 1))``, U of the L distinct tokens unknown.
+    opinion : Opinion
+    """
+
+    phi: list[list[float]]
+    odds: list[list[TokenOdds]]
+    unknown_share: float
+    opinion: Opinion
+
+
+class Scorer(State):
+    """The formulas of a naive Bayes over its state; see `NaiveBayes` for the parameters."""
+
+    def evidence(self, reading: Reading, active: Sequence[int]) -> Evidence:
+        """The calibrated head's features of one message, from the state as it stands.
+
+        Parameters
+        ----------
+        active : sequence of int
+            The classes labelled so far; at least one.
+        """
+        assert self.head is not None
+        phi: list[list[float]] = []
+        odds = []
+        for i in self.text_views:
+            view, features = self.views[i], reading.features[i]
+            assert isinstance(features, dict)
+            view_odds = view.multinomial.token_odds(features, self.counts[view.name], active, reading.scale)
+            odds.append(view_odds)
+            phi.extend(against_rest(view_odds, len(active)))
+        known, unknown = self.token_counts(reading)
+        unknown_share = share_of_unknown(unknown, known + unknown)
+        phi.append(self.head.length.evidence(reading.length, active, reading.scale))
+        phi.append(self.head.unknown_share.evidence(unknown_share, active, reading.scale))
+        others = [
+            self._log_likelihood(i, reading.features[i], active, reading.scale) for i in self.other_views
+        ]
+        phi.extend(centred_and_clipped(values) for values in others)
+        return Evidence(phi, odds, unknown_share, self.head.opinion(phi, active))
+
+    def log_joint(self, reading: Reading, active: Sequence[int]) -> list[float]:
+        """The log of prior times likelihood, by class; all minus infinity is maximum likelihood's 0/0."""
+        likelihoods = [
+            self._log_likelihood(i, features, active, reading.scale)
+            for i, features in enumerate(reading.features)
+        ]
+        silent = not any(value for z in likelihoods for value in z)
+        u = self.log_prior(active, reading.scale, silent=silent)
+        for z in likelihoods:
+            for c, value in enumerate(z):
+                u[c] += value
+        return u
+
+    def log_prior(self, active: Sequence[int], scale: float = 1.0, *, silent: bool = True) -> list[float]:
+        """Log of the class prior over the classes labelled so far, for a message that says nothing or not."""
+        if isinstance(self.prior, FallbackPrior) and not silent:
+            return [0.0] * len(active)  # it takes no part: a joint log likelihood is the likelihood's alone
+        counts = [self.class_counts[c] for c in active]
+        return self.prior.log_p([self.classes[c] for c in active], counts, scale)
+
+    def _log_likelihood(self, i: int, features: Features, active: Sequence[int], scale: float) -> list[float]:
+        view = self.views[i]
+        if isinstance(features, float):
+            return view.gaussian.log_density(features, self.moments[view.name], active, scale)
+        if isinstance(view.event_model, Multinomial):
+            return view.multinomial.log_likelihood(features, self.counts[view.name], active, scale)
+        z = [0.0] * len(active)
+        for _, part in self.parts(i, features, active, scale):
+            for c, value in enumerate(part):
+                z[c] += value
+        return z
+
+    def parts(
+        self, i: int, features: dict[str, float], active: Sequence[int], scale: float = 1.0
+    ) -> Iterable[tuple[str, Sequence[float]]]:
+        """What each feature of view i adds to the log likelihood of each active class."""
+        view = self.views[i]
+        event_model = view.event_model
+        if view.keeps == "block":
+            at = {} if self.decay is None else {"scale": scale}  # which none of the user's own knows
+            return view.own.parts(features, self.blocks[view.name], active, **at).items()
+        counts = self.counts[view.name]
+        tally = self.tallies.get(view.name)
+        if isinstance(event_model, Bernoulli):
+            assert tally is not None
+            if isinstance(tally, FieldTotals):
+                return event_model.flag_parts(features, counts, tally, active, scale)
+            return event_model.parts(features, counts, tally, active, scale)
+        if isinstance(event_model, Categorical):
+            assert isinstance(tally, FieldTotals)
+            return event_model.parts(features, counts, tally, active, scale)
+        return view.multinomial.token_log_likelihoods(features, counts, active, scale)
+
+    def read_now(self, x: Mapping[str, object]) -> Reading:
+        """One message, read as if it were as new as the newest."""
+        reading = read(self.views, self.tokenizer, columns_of(x), 0)
+        return reading if self.decay is None else reading._replace(scale=self.decay.scale(self.decay.now()))
+
+    def token_counts(self, reading: Reading) -> tuple[int, int]:
+        """Known and unknown distinct tokens of the first view that has tokens."""
+        views = self.text_views or [i for i, view in enumerate(self.views) if isinstance(view.reader, Terms)]
+        if not views:
+            return 0, 0
+        features = reading.features[views[0]]
+        assert isinstance(features, dict)
+        rows = self.counts[self.views[views[0]].name].rows
+        known = sum(token in rows for token in features)
+        return known, len(features) - known
+
+    # ---- explanations
+
+    def explain_one(
+        self,
+        x: Mapping[str, object],
+        classes: tuple[Label, Label] | None = None,
+        top: int | None = None,
+    ) -> Explanation | None:
+        """What makes the difference between two classes, token by token.
+
+        Parameters
+        ----------
+        x : mapping of str to value
+        classes : (Label, Label), optional
+            For and against; by default the likeliest and the second.
+        top : int, optional
+            How many tokens to name; the others' sum is ``other tokens``.
+
+        Returns
+        -------
+        Explanation or None
+            ``None`` while fewer than two classes were labelled.
+
+        Raises
+        ------
+        ValueError
+            A class was never labelled.
+        """
+        with self.lock:
+            explanation = self._explained(x, classes)
+        return explanation if explanation is None or top is None else explanation.top(top)
+
+    def _explained(self, x: Mapping[str, object], classes: tuple[Label, Label] | None) -> Explanation | None:
+        reading = self.read_now(x)
+        active = self.active()
+        if len(active) < 2:
+            return None
+        evidence = self.evidence(reading, active) if self.head is not None else None
+        labels = [self.classes[c] for c in active]
+        if classes is None:
+            u = evidence.opinion.u if evidence is not None else self.log_joint(reading, active)
+            a, b = self.first_two(u, active)
+        elif all(label in labels for label in classes):
+            a, b = (labels.index(label) for label in classes)
+        else:
+            raise ValueError(f"{classes!r}: both classes must have been labelled; {labels!r} were")
+        return self.explanation_of(reading, active, evidence, a, b)
+
+    def first_two(self, u: Sequence[float], active: Sequence[int]) -> tuple[int, int]:
+        """Where the two classes of the highest `u` stand in `active`; of equals the smallest label."""
+        first, second = sorted(range(len(active)), key=lambda i: (-u[i], self.classes[active[i]]))[:2]
+        return first, second
+
+    def explanation_of(
+        self, reading: Reading, active: list[int], evidence: Evidence | None, a: int, b: int
+    ) -> Explanation:
+        """The explanation of one message, for the classes that stand at a and b in `active`."""
+        pair = (self.classes[active[a]], self.classes[active[b]])
+        if self.head is not None and evidence is not None:
+            names = [self.views[i].name for i in self.text_views]
+            parts = calibrated_parts(names, evidence.odds, self.head.weights, a, b)
+            first = 4 * len(names)
+            titles = ["length", "unknown_share", *(self.views[i].name for i in self.other_views)]
+            weighed = {
+                title: [weight * value for value in feature]
+                for title, weight, feature in zip(
+                    titles, self.head.weights[first:], evidence.phi[first:], strict=True
+                )
+            }
+            start = self.head.offsets[active[a]] - self.head.offsets[active[b]]
+            return Explanation(pair, start, ordered(parts), difference(weighed, a, b))
+        parts = []
+        numbers: dict[str, list[float]] = {}
+        silent = True
+        for i, (view, features) in enumerate(zip(self.views, reading.features, strict=True)):
+            if isinstance(features, float):
+                numbers[view.name] = self._log_likelihood(i, features, active, reading.scale)
+                silent = silent and not any(numbers[view.name])
+                continue
+            for token, values in self.parts(i, features, active, reading.scale):
+                silent = silent and not any(values)
+                if token is ABSENT:
+                    numbers[f"{view.name}: {token}"] = list(values)
+                else:
+                    parts.append(product_part(view.name, token, values, a, b))
+        prior = self.log_prior(active, reading.scale, silent=silent)
+        return Explanation(pair, prior[a] - prior[b], ordered(parts), difference(numbers, a, b))
+
+
+def columns_of(x: Mapping[str, object]) -> dict[str, list[object]]:
+    """One message as the columns of a batch of one."""
+    return {field: [value] for field, value in x.items()}
+
+
+def share_of_unknown(unknown: int, tokens: int) -> float:
+    """``sqrt((U + 1/2) / (L + 1))``."""
+    return math.sqrt((unknown + 0.5) / (tokens + 1.0))

@@ -1,0 +1,365 @@
+"""What a naive Bayes knows: classes, counts, moments and what its head learned; frozen, restored, digested.
+
+The state says nothing of how it is used; `NaiveBayes` scores from it and learns into it.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+import orjson
+
+from streamnb.base.batch import Batch, Label, checked_labels
+from streamnb.base.frozen import HINT, FrozenState, Section, Sections, counted, floats
+from streamnb.errors import SnapshotError
+from streamnb.naive_bayes import _kernel
+from streamnb.naive_bayes.event_models import Statistic
+from streamnb.naive_bayes.event_models.smoothing import Laplace, LearnedPrior, Prior
+from streamnb.naive_bayes.features.alphabet import UNICODE_VERSION
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
+from streamnb.naive_bayes.model.compiled import block_of, draws_words, is_compiled, tally_of
+from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View, reads_text
+from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
+from streamnb.naive_bayes.statistics.absent_words import Occurrences
+from streamnb.naive_bayes.statistics.counts import CountStore
+from streamnb.naive_bayes.statistics.digest import Digest, digests, name
+from streamnb.naive_bayes.statistics.field_totals import FieldTotals
+from streamnb.naive_bayes.statistics.forgetting import Decay, Forgetting
+from streamnb.naive_bayes.statistics.moments import Moments
+
+VIEWS_MAX = 256  # a view's number is one byte in the compiled store
+LEARNED_MAX = 1 << 53  # messages: past any stream, and whole in a float64
+HeadKind = Literal["calibrated", "product"]
+
+
+class State:
+    """The settings and the sufficient statistics of a model; see `NaiveBayes` for the parameters.
+
+    Attributes
+    ----------
+    classes : list of Label
+        In order of appearance, declared ones first.
+    class_counts : list of float
+        Weight of the messages learned, per class.
+    learned : int
+        Messages learned.
+    fell_short : int
+        Tokens of which less was left than was to be taken back, because rare ones had been let go.
+    counts : CountStore
+    moments : dict of str to Moments
+        One a view of a number.
+    blocks : dict of str to Statistic
+        One a view with statistics of its own: a block of numbers, or an event model of the user's.
+    tallies : dict of str to Occurrences or FieldTotals
+        One a view of coins or of categories: what its formula needs beside the counts, and made of them.
+    head : CalibratedHead or None
+        ``None`` for the product head, which has nothing to learn.
+    decay : Decay or None
+        Where the model stands in time; ``None`` where it does not forget. All sums are then in units of
+        the landmark: divided by ``decay.scale(decay.now())`` they are in messages of now.
+    """
+
+    def __init__(
+        self,
+        views: Sequence[View] | None = None,
+        *,
+        prior: Prior | None = None,
+        head: HeadKind | None = None,
+        classes: Sequence[Label] = (),
+        classes_max: int = 256,
+        max_tokens: int | None = None,
+        tokenizer: Tokenizer | None = None,
+        raw: bool = False,
+        explain: int = 0,
+        half_life_s: float | None = None,
+        half_life_messages: float | None = None,
+        time_skew_max_s: float = 3600.0,
+        compiled: bool | None = None,
+    ) -> None:
+        if views is None:
+            views, head = (
+                EVERY_FIELD if head != "calibrated" else (*TEXT_ONLY, *EVERY_FIELD[1:]),
+                head or "product",
+            )
+        self.views = tuple(views)
+        self.text_views = [i for i, view in enumerate(self.views) if reads_text(view.reader)]
+        self.other_views = [i for i in range(len(self.views)) if i not in self.text_views]
+        self.head_kind: HeadKind = head or self._head_that_suits()
+        forgetting = Forgetting(half_life_s, half_life_messages, time_skew_max_s)
+        self.decay = Decay(forgetting) if forgetting.is_on else None
+        self._check(prior)
+        self.prior = prior or LearnedPrior()
+        self.tokenizer = tokenizer or Tokenizer()
+        self.classes_max = classes_max
+        self.max_tokens = max_tokens
+        if max_tokens is not None and max_tokens < 16:
+            raise ValueError(f"`max_tokens` must be at least 16, not {max_tokens}")
+        self.raw = raw
+        self.explain = explain
+        self.declared = tuple(classes)
+        self.classes: list[Label] = []
+        self.index: dict[Label, int] = {}
+        self.class_counts: list[float] = []
+        self.learned = 0
+        self.fell_short = 0
+        self.compiled = is_compiled(self.views, self.prior, self.decay, compiled)
+        store = _kernel.CountStore if self.compiled else CountStore
+        self.counts = store([v.name for v in self.views if v.keeps == "counts"], max_tokens)
+        self.moments = {v.name: Moments() for v in self.views if v.keeps == "moments"}
+        self.blocks: dict[str, Statistic] = {
+            v.name: block_of(v, compiled=self.compiled) for v in self.views if v.keeps == "block"
+        }
+        self.tallies: dict[str, Occurrences | FieldTotals] = {
+            v.name: tally for v in self.views if (tally := tally_of(v, compiled=self.compiled)) is not None
+        }
+        self.head: CalibratedHead | None = None
+        if self.head_kind == "calibrated":
+            self.head = CalibratedHead(len(self.text_views), len(self.other_views))
+        checked_labels(Batch({}, self.declared), ())
+        for label in classes:
+            self.class_index(label)
+        self.lock = self._lock_of_counts()
+        self._driver = _kernel.Driver(self) if self.compiled else None
+
+    def _lock_of_counts(self) -> threading.RLock:
+        """One thread at a time learns, scores or freezes: a state is never seen half way through a batch."""
+        return threading.RLock() if isinstance(self.counts, CountStore) else self.counts.lock
+
+    def __getstate__(self) -> dict[str, object]:
+        """A copy of its own: whoever writes it down takes his time, and another thread may go on learning."""
+        with self.lock:
+            kept = {name: value for name, value in self.__dict__.items() if name not in {"_driver", "lock"}}
+            return copy.deepcopy(kept)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self.lock = self._lock_of_counts()
+        self._driver = _kernel.Driver(self) if self.compiled else None
+
+    def _head_that_suits(self) -> HeadKind:
+        drawn = all(draws_words(self.views[i]) for i in self.text_views)
+        return "calibrated" if self.text_views and drawn else "product"
+
+    def _check(self, prior: Prior | None) -> None:
+        names = [view.name for view in self.views]
+        if not 0 < len(names) < VIEWS_MAX or len(set(names)) != len(names):
+            raise ValueError("a model needs from 1 to 255 views, and each a name of its own")
+        for view in self.views:
+            if view.is_own and self.decay is not None:
+                raise ValueError(f"view `{view.name}`: an event model of your own has no half-life")
+        if self.head_kind == "product":
+            return
+        if not self.text_views:
+            raise ValueError('the calibrated head needs a view of text; without one, use head="product"')
+        if prior is not None:
+            raise ValueError(
+                'the calibrated head learns an offset per class; a prior goes with head="product"'
+            )
+        for i in self.text_views:
+            if not draws_words(self.views[i]):
+                raise ValueError(
+                    f"view `{names[i]}`: the calibrated head reads text as draws of words, by a multinomial "
+                    'without complement; else use head="product"'
+                )
+            if not isinstance(self.views[i].multinomial.smoothing, Laplace):
+                raise ValueError(f"view `{names[i]}`: the calibrated head needs Laplace(alpha) smoothing")
+
+    def class_index(self, label: Label) -> int:
+        """The index of a class, which is appended if it is new."""
+        known = self.index.get(label)
+        if known is not None:
+            return known
+        self.counts.add_class()
+        self.adopt([*self.classes, label])
+        return len(self.classes) - 1
+
+    def adopt(self, classes: Sequence[Label]) -> None:
+        """Take in classes for which the counts have made room; `classes` begins with those known."""
+        for label in classes[len(self.classes) :]:
+            self.index[label] = len(self.classes)
+            self.classes.append(label)
+            self.class_counts.append(0.0)
+            for statistic in (*self.moments.values(), *self.blocks.values(), *self.tallies.values()):
+                statistic.add_class()
+            if self.head is not None:
+                self.head.add_class()
+
+    def active(self) -> list[int]:
+        """The classes labelled so far, which take part in every formula."""
+        return [c for c, n in enumerate(self.class_counts) if n > 0]
+
+    def has_room_for(self, label: Label) -> bool:
+        """Whether a label is a class, or may become one."""
+        return label in self.index or len(self.classes) < self.classes_max
+
+    def freeze(self) -> FrozenState:
+        """The state as plain values and arrays that no later learning changes."""
+        with self.lock:
+            return self._freeze()
+
+    def _freeze(self) -> FrozenState:
+        counts = self.counts.freeze()
+        sections: dict[str, Section] = dict(counts)
+        sections["class_counts"] = np.array([self.class_counts], np.float64)
+        if self.moments:
+            sections["moments"] = np.concatenate([moments.freeze() for moments in self.moments.values()])
+        for i, block in self._numbered_blocks():
+            sections |= block.freeze(f"block{i}")
+        if self.head is not None:
+            sections.update(self.head.freeze())
+        values: dict[str, object] = {"classes": list(self.classes), "learned": self.learned}
+        if self.counts.evicted_tokens:
+            values |= {"evicted_tokens": self.counts.evicted_tokens, "evicted_mass": self.counts.evicted_mass}
+        if self.fell_short:
+            values["fell_short"] = self.fell_short
+        if self.decay is not None:
+            values["forgetting"] = self.decay.freeze()
+        store, names = self.counts, self._class_names()
+        order_free, rest, rounded = self._order_free(), self._order_kept(), self.decay is not None
+        return FrozenState(
+            values,
+            sections,
+            lambda: digests(store.digest(names, counts), order_free, rest, rounded=rounded),
+        )
+
+    def restore(self, values: Mapping[str, object], sections: Sections) -> None:
+        """Take the place of what `freeze` gave, into a model that has learned nothing yet.
+
+        Raises
+        ------
+        SnapshotError
+            The state is not one of this model; the model must not be used.
+        """
+        classes, learned = values.get("classes"), values.get("learned")
+        if not isinstance(classes, list) or not isinstance(learned, int) or not 0 <= learned < LEARNED_MAX:
+            raise SnapshotError("The state lacks its classes or its number of messages.", HINT)
+        for label in classes:
+            if not isinstance(label, str | bool | int) or type(label) is not type(classes[0]):
+                raise SnapshotError(f"{label!r} cannot be a class beside {classes[0]!r}.", HINT)
+            self.class_index(label)
+        n_classes = len(self.classes)
+        if self.classes[: len(classes)] != classes:
+            raise SnapshotError(
+                f"The snapshot's classes {classes} do not begin with the declared {list(self.declared)}.",
+                "Declare classes in `model.classes` only before the first start, or not at all.",
+            )
+        self.class_counts = counted(sections, "class_counts", (1, n_classes))[0].tolist()
+        self.learned = learned
+        self.counts.restore(sections, n_classes)
+        tokens, mass = values.get("evicted_tokens", 0), values.get("evicted_mass", 0.0)
+        if not isinstance(tokens, int) or not isinstance(mass, int | float) or not 0 <= mass < math.inf:
+            raise SnapshotError("The state does not say what was evicted.", HINT)
+        self.counts.evicted_tokens, self.counts.evicted_mass = tokens, float(mass)
+        short = values.get("fell_short", 0)
+        if not isinstance(short, int) or short < 0:
+            raise SnapshotError("The state does not say how many tokens fell short.", HINT)
+        self.fell_short = short
+        if self.decay is not None:
+            self.decay.restore(values.get("forgetting"))
+        self._restore_statistics(sections, n_classes)
+        if self.head is not None:
+            self.head.restore(sections, n_classes)
+            if self.head.length.n != self.class_counts:
+                raise SnapshotError("The length view has not seen the messages the classes have.", HINT)
+
+    def _restore_statistics(self, sections: Sections, n_classes: int) -> None:
+        """Moments and blocks, and the tallies made of the counts, which were restored before."""
+        if self.moments:
+            array = floats(sections, "moments", (3 * len(self.moments), n_classes))
+            if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
+                raise SnapshotError("The moments hold a weight or a sum of squares below 0.", HINT)
+            for i, moments in enumerate(self.moments.values()):
+                moments.restore(array[3 * i : 3 * i + 3])
+        for i, block in self._numbered_blocks():
+            block.restore(sections, n_classes, f"block{i}")
+        self.recount()
+        for tally in self.tallies.values():
+            if not isinstance(tally, FieldTotals) and not tally.is_possible():
+                raise SnapshotError("A word stands in more messages of a class than there were.", HINT)
+
+    def digest(self) -> dict[str, str]:
+        """What two identical states have in common: ``order_free`` and ``all``, 32 hexadecimal digits each.
+
+        ``order_free`` covers what is equal in whatever order the messages came (counts, totals, classes,
+        lengths, with weights that are multiples of 1/256); ``all`` also moments and what the head learned.
+        Of a model that forgets every sum is rounded, and ``order_free`` is only how many messages it learned.
+        """
+        with self.lock:
+            counts, rounded = self.counts.digest(self._class_names()), self.decay is not None
+            return digests(counts, self._order_free(), self._order_kept(), rounded=rounded)
+
+    def _class_names(self) -> list[str]:
+        return [orjson.dumps(label).decode() for label in self.classes]
+
+    def _order_free(self) -> Digest:
+        """What is equal in whatever order the messages came, but for the counts."""
+        digest = Digest()
+        digest.add(name("learned"), self.learned)
+        if self.decay is None:
+            digest.add_digest(self._sums())
+        return digest
+
+    def _sums(self) -> Digest:
+        """Class counts and lengths."""
+        names, digest = self._class_names(), Digest()
+        for class_name, n in zip(names, self.class_counts, strict=True):
+            if n:  # a class whose messages were all unlearned has left no trace
+                digest.add(name("class", class_name), n)
+        if self.head is not None:
+            digest.add_digest(self.head.length.digest("length", names))
+        return digest
+
+    def _order_kept(self) -> Digest:
+        """What depends on the order of messages, or is rounded."""
+        names, digest = self._class_names(), Digest()
+        if self.counts.evicted_tokens:
+            digest.add(name("evicted"), self.counts.evicted_tokens, self.counts.evicted_mass)
+        for view, moments in self.moments.items():
+            digest.add_digest(moments.digest(view, names))
+        for view, block in self.blocks.items():
+            digest.add_digest(block.digest(view, names))
+        if self.head is not None:
+            digest.add_digest(self.head.digest(names))
+        if self.decay is not None:
+            digest.add_digest(self._sums())
+            digest.add_digest(self.decay.digest())
+        return digest
+
+    def _numbered_blocks(self) -> list[tuple[int, Statistic]]:
+        names = [view.name for view in self.views]
+        return [(names.index(name), block) for name, block in self.blocks.items()]
+
+    def recount(self) -> None:
+        """Make the tallies again from the counts: after a snapshot, a merge, or words that were let go."""
+        for view, tally in self.tallies.items():
+            tally.rebuild(self.counts[view].rows, self.class_counts)
+
+    # ---- what a snapshot must agree on
+
+    def statistics(self) -> dict[str, object]:
+        """The settings that the statistics depend on: another value means other counts."""
+        statistics: dict[str, object] = {
+            "head": self.head_kind,
+            "tokenizer": self.tokenizer.statistics(),
+            "unicode": UNICODE_VERSION,
+            "views": [view.statistics for view in self.views],
+        }
+        if self.decay is not None:  # named only where there is one, so that older snapshots load
+            statistics["forgetting"] = msgspec.to_builtins(self.decay.settings)
+        return statistics
+
+    def reading(self) -> dict[str, object]:
+        """The settings that only say how the statistics are read; they may change at any start."""
+        return {
+            "classes_max": self.classes_max,
+            "declared": list(self.declared),
+            "max_tokens": self.max_tokens,
+            "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in self.views},
+            "prior": msgspec.to_builtins(self.prior),
+        }

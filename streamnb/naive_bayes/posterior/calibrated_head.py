@@ -1,0 +1,354 @@
+"""The head: from the evidence of all views to the posterior.
+
+The product head is the lectures' posterior: evidence and class prior multiplied, then normalised. Its
+figures are far too sure of themselves, because words come together ("Donald" and "Trump") and each is
+counted. The calibrated head keeps the counts and learns, from every label, how much of the evidence to
+believe: a weight for each feature, an offset for each class, and the share of labels that are wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from streamnb.base.batch import Floats
+from streamnb.base.frozen import HINT, Section, Sections, counted, floats
+from streamnb.errors import SnapshotError
+from streamnb.naive_bayes.posterior.odds import softmax
+from streamnb.naive_bayes.statistics.decay import fade_sums
+from streamnb.naive_bayes.statistics.digest import Digest, name
+
+# The calibrated head's constants: one setting for every stream. Neighbouring values are within 3 %.
+EVIDENCE_START = 0.7  # of x, shared between the text views; its twins start at 0
+META_START = 0.5  # of length, unknown share and every view that is not text
+EVIDENCE_RATE = 0.15  # shared as a root: the text views say much the same
+META_RATE = 0.3
+OFFSET_RATE = 0.5
+NOISE_START = math.log(0.01 / 0.99)
+NOISE_BOUNDS = (-9.0, -0.5)
+ACCUMULATOR_START = 1.0
+NOISE_ACCUMULATOR_START = 0.1
+META_CLIP = 2.0
+META_PSEUDO_MESSAGES = 20.0  # with the floor v0, keeps messages all of one length from deciding anything
+LENGTH_VARIANCE_MIN = 0.25
+UNKNOWN_VARIANCE_MIN = 0.04
+
+
+class SteadyNormal:
+    """A number's normal per class, steadied by 20 messages of the pooled one: the head's own views.
+
+    The number is rounded to 1/1024, so that its sums are exact in any order.
+
+    Parameters
+    ----------
+    variance_min : float
+        v0: the prior variance, and the floor of every other.
+    """
+
+    __slots__ = ("n", "s", "ss", "variance_min")
+
+    def __init__(self, variance_min: float) -> None:
+        self.variance_min = variance_min
+        self.n: list[float] = []
+        self.s: list[float] = []
+        self.ss: list[float] = []
+
+    def add_class(self) -> None:
+        """Append a class without messages."""
+        for column in (self.n, self.s, self.ss):
+            column.append(0.0)
+
+    def fade(self, factor: float) -> None:
+        """Multiply all sums; a class of which too little is left has none."""
+        fade_sums((self.n, self.s, self.ss), factor)
+
+    def add(self, x: float, class_index: int, weight: float) -> None:
+        """Learn a number."""
+        x = quantised(x)
+        self.n[class_index] += weight
+        self.s[class_index] += weight * x
+        self.ss[class_index] += weight * x * x
+
+    def remove(self, x: float, class_index: int, weight: float) -> None:
+        """Take a number back, of at most the weight there is."""
+        x = quantised(x)
+        self.take(class_index, weight, weight * x, weight * x * x)
+
+    def take(self, c: int, n: float, s: float, ss: float) -> None:
+        """Take sums back, `n` being no more than there is; the numbers are not negative."""
+        self.n[c] -= n
+        self.s[c] = max(0.0, self.s[c] - s) if self.n[c] else 0.0
+        self.ss[c] = max(0.0, self.ss[c] - ss) if self.n[c] else 0.0
+
+    def evidence(self, x: float, active: Sequence[int], scale: float = 1.0) -> list[float]:
+        """Centred log density per active class, clipped to [-2, 2]."""
+        x = quantised(x)
+        n0, v0 = META_PSEUDO_MESSAGES * scale, self.variance_min
+        m, s, ss = 0.0, 0.0, 0.0
+        for c in active:
+            m += self.n[c]
+            s += self.s[c]
+            ss += self.ss[c]
+        m0 = s / m if m else 0.0
+        pooled = max((ss - m * m0 * m0 + n0 * v0) / (m + n0), v0) if m else v0
+        g = []
+        for c in active:
+            n = self.n[c]
+            mu = (self.s[c] + n0 * m0) / (n + n0)
+            spread = self.ss[c] - 2.0 * mu * self.s[c] + n * mu * mu
+            variance = max((spread + n0 * (pooled + (m0 - mu) * (m0 - mu))) / (n + n0), v0)
+            g.append(-0.5 * math.log(variance) - (x - mu) * (x - mu) / (2.0 * variance))
+        return centred_and_clipped(g)
+
+    def digest(self, title: str, classes: Sequence[str]) -> Digest:
+        """The digest of all classes' sums."""
+        digest = Digest()
+        for c, class_name in enumerate(classes):
+            if self.n[c]:
+                digest.add(name(title, class_name), self.n[c], self.s[c], self.ss[c])
+        return digest
+
+    def freeze(self) -> Floats:
+        """The sums as an array of shape (3, C): n, s, ss."""
+        return np.array([self.n, self.s, self.ss], np.float64).reshape(3, len(self.n))
+
+    def restore(self, array: Floats) -> None:
+        """Take the place of what `freeze` gave."""
+        self.n, self.s, self.ss = array.tolist()
+
+
+def quantised(x: float) -> float:
+    """`x` rounded to 1/1024."""
+    return round(x * 1024.0) / 1024.0
+
+
+def centred_and_clipped(g: Sequence[float]) -> list[float]:
+    """`g` minus its mean, within [-2, 2]: a feature that may lean, not decide.
+
+    Where maximum likelihood gives minus infinity, that class is at the lower bound; all 0 if every one is.
+    """
+    top = max(g)
+    if top == -math.inf:
+        return [0.0] * len(g)
+    g = [max(value, top - 1e6) for value in g]
+    mean = 0.0
+    for value in g:
+        mean += value
+    mean /= len(g)
+    return [min(max(value - mean, -META_CLIP), META_CLIP) for value in g]
+
+
+class Opinion(NamedTuple):
+    """What the calibrated head makes of one message, over the active classes.
+
+    Parameters
+    ----------
+    u : list of float
+        ``b_c + sum_i w_i phi_ic``: what ranks and what is explained.
+    softmax : list of float
+    eps : float
+        The share of wrong labels in force.
+    posterior : list of float
+        ``(1 - eps) softmax + eps / S``.
+    """
+
+    u: list[float]
+    softmax: list[float]
+    eps: float
+    posterior: list[float]
+
+
+class CalibratedHead:
+    """Weights, offsets and noise share, learned online by AdaGrad (Duchi, Hazan and Singer 2011).
+
+    Parameters
+    ----------
+    n_text_views : int
+        Each brings the four features of `against_rest`.
+    n_other_views : int
+        Each brings one feature, after length and unknown share.
+
+    Attributes
+    ----------
+    weights, weight_squares : list of float, length ``4 n_text_views + 2 + n_other_views``
+    offsets, offset_squares : list of float, one a class
+    eta, eta_squares : float
+        ``eps = 1 / (1 + exp(-eta))``.
+    length, unknown_share : SteadyNormal
+        Of ``ln(1 + code points)`` and of ``sqrt((U + 1/2) / (L + 1))``.
+    """
+
+    def __init__(self, n_text_views: int, n_other_views: int) -> None:
+        self.n_text_views = n_text_views
+        start = EVIDENCE_START / n_text_views
+        text = [start, 0.0, 0.0, 0.0] * n_text_views
+        self.weights = text + [META_START] * (2 + n_other_views)
+        self.weight_squares = [ACCUMULATOR_START] * len(self.weights)
+        self.offsets: list[float] = []
+        self.offset_squares: list[float] = []
+        self.eta = NOISE_START
+        self.eta_squares = NOISE_ACCUMULATOR_START
+        self.length = SteadyNormal(LENGTH_VARIANCE_MIN)
+        self.unknown_share = SteadyNormal(UNKNOWN_VARIANCE_MIN)
+
+    def add_class(self) -> None:
+        """Append a class."""
+        self.offsets.append(0.0)
+        self.offset_squares.append(ACCUMULATOR_START)
+        self.length.add_class()
+        self.unknown_share.add_class()
+
+    def opinion(self, phi: Sequence[Sequence[float]], active: Sequence[int]) -> Opinion:
+        """The posterior of one message.
+
+        Parameters
+        ----------
+        phi : sequence of F sequences of S floats
+            Feature i of active class c.
+        active : sequence of S ints
+        """
+        u = [self.offsets[c] for c in active]
+        for weight, feature in zip(self.weights, phi, strict=True):
+            for c, value in enumerate(feature):
+                u[c] += weight * value
+        s = softmax(u)
+        eps = 1.0 / (1.0 + math.exp(-self.eta))
+        noise = eps / len(s)
+        return Opinion(u, s, eps, [(1.0 - eps) * s_c + noise for s_c in s])
+
+    def fade(self, factor: float) -> None:
+        """Let the accumulators forget, so that steps do not die out; none falls below where it starts.
+
+        What they add up is bounded, and so is a step: it is at most its rate.
+        """
+        self.weight_squares = [max(ACCUMULATOR_START, g * factor) for g in self.weight_squares]
+        self.offset_squares = [max(ACCUMULATOR_START, g * factor) for g in self.offset_squares]
+        self.eta_squares = max(NOISE_ACCUMULATOR_START, self.eta_squares * factor)
+
+    def learn(
+        self,
+        opinion: Opinion,
+        phi: Sequence[Sequence[float]],
+        active: Sequence[int],
+        y: int,
+        weight: float,
+    ) -> None:
+        """One step down the gradient of the log loss, as it was before the label.
+
+        No weight of a text view falls below 0: what words say for a class may be disbelieved, but is nothing
+        against it. So a run of wrong labels is forgotten as fast as it was believed.
+
+        Parameters
+        ----------
+        y : int
+            Where the label's class stands in `active`.
+        weight : float
+            The message's; a weight above 1 counts as 1 here, for the step to stay bounded.
+        """
+        weight = min(weight, 1.0)
+        s, eps, p_y = opinion.softmax, opinion.eps, opinion.posterior[y]
+        rho = (1.0 - eps) * s[y] / p_y
+        r = [weight * rho * (s_c - (1.0 if c == y else 0.0)) for c, s_c in enumerate(s)]
+        n_of_text = 4 * self.n_text_views
+        rate = EVIDENCE_RATE / math.sqrt(self.n_text_views)
+        for i, feature in enumerate(phi):
+            h = 0.0
+            for r_c, value in zip(r, feature, strict=True):
+                h += r_c * value
+            self.weight_squares[i] += h * h
+            is_text = i < n_of_text
+            self.weights[i] -= (rate if is_text else META_RATE) * h / math.sqrt(self.weight_squares[i])
+            if is_text and self.weights[i] < 0.0:
+                self.weights[i] = 0.0
+        for r_c, c in zip(r, active, strict=True):
+            self.offset_squares[c] += r_c * r_c
+            self.offsets[c] -= OFFSET_RATE * r_c / math.sqrt(self.offset_squares[c])
+        h = weight * (s[y] - 1.0 / len(s)) / p_y * eps * (1.0 - eps)
+        self.eta_squares += h * h
+        low, high = NOISE_BOUNDS
+        self.eta = min(max(self.eta - h / math.sqrt(self.eta_squares), low), high)
+
+    def merge(self, other: CalibratedHead, classes: Sequence[int], mine: float, others: float) -> None:
+        """Take the mean of what both learned, weighted by labels; the Gaussian sums add.
+
+        Parameters
+        ----------
+        classes : sequence of int
+            ``classes[j]`` is this head's index of the other's class j.
+        mine, others : float
+            Labels learned by each; a class that one lacks counts as offset 0, accumulator 1.
+        """
+        total = mine + others
+        if total == 0:
+            return
+        a, b = mine / total, others / total
+
+        def mean(x: Sequence[float], y: Sequence[float]) -> list[float]:
+            return [a * x_i + b * y_i for x_i, y_i in zip(x, y, strict=True)]
+
+        theirs_b = [0.0] * len(self.offsets)
+        theirs_g = [ACCUMULATOR_START] * len(self.offsets)
+        for j, c in enumerate(classes):
+            theirs_b[c], theirs_g[c] = other.offsets[j], other.offset_squares[j]
+        self.weights = mean(self.weights, other.weights)
+        self.weight_squares = mean(self.weight_squares, other.weight_squares)
+        self.offsets = mean(self.offsets, theirs_b)
+        self.offset_squares = mean(self.offset_squares, theirs_g)
+        (self.eta,) = mean([self.eta], [other.eta])
+        (self.eta_squares,) = mean([self.eta_squares], [other.eta_squares])
+        for normal, their_normal in (
+            (self.length, other.length),
+            (self.unknown_share, other.unknown_share),
+        ):
+            for j, c in enumerate(classes):
+                normal.n[c] += their_normal.n[j]
+                normal.s[c] += their_normal.s[j]
+                normal.ss[c] += their_normal.ss[j]
+
+    def digest(self, classes: Sequence[str]) -> Digest:
+        """The digest of what depends on order: weights, offsets, noise and the unknown share."""
+        digest = self.unknown_share.digest("unknown_share", classes)
+        digest.add(name("weights"), *self.weights, *self.weight_squares)
+        digest.add(name("noise"), self.eta, self.eta_squares)
+        for class_name, b, g in zip(classes, self.offsets, self.offset_squares, strict=True):
+            digest.add(name("offset", class_name), b, g)
+        return digest
+
+    def freeze(self) -> dict[str, Section]:
+        """The state as arrays: values above, AdaGrad's accumulators below."""
+        n_classes = len(self.offsets)
+        return {
+            "head_weights": np.array([self.weights, self.weight_squares], np.float64),
+            "head_offsets": np.array([self.offsets, self.offset_squares], np.float64).reshape(2, n_classes),
+            "head_noise": np.array([[self.eta], [self.eta_squares]], np.float64),
+            "length": self.length.freeze(),
+            "unknown_share": self.unknown_share.freeze(),
+        }
+
+    def restore(self, sections: Sections, n_classes: int) -> None:
+        """Take the place of what `freeze` gave, checked.
+
+        Raises
+        ------
+        SnapshotError
+            The arrays are not a head over these views and that many classes; nothing was changed.
+        """
+        weights = floats(sections, "head_weights", (2, len(self.weights)))
+        offsets = floats(sections, "head_offsets", (2, n_classes))
+        noise = floats(sections, "head_noise", (2, 1))
+        length = counted(sections, "length", (3, n_classes))
+        unknown_share = counted(sections, "unknown_share", (3, n_classes))
+        low, high = NOISE_BOUNDS
+        accumulators = min(weights[1].min(), offsets[1].min(initial=math.inf))
+        if accumulators < ACCUMULATOR_START or noise[1, 0] < NOISE_ACCUMULATOR_START:
+            raise SnapshotError("An accumulator of the head is below where it starts.", HINT)
+        if not low <= noise[0, 0] <= high:
+            raise SnapshotError("The head's noise share is out of its bounds.", HINT)
+        self.weights, self.weight_squares = weights.tolist()
+        self.offsets, self.offset_squares = offsets.tolist()
+        self.eta, self.eta_squares = noise[:, 0].tolist()
+        self.length.restore(length)
+        self.unknown_share.restore(unknown_share)

@@ -1,0 +1,317 @@
+"""The count store: (view, token) -> a count per class, with the totals that go with them.
+
+Two rules of the house: scoring never changes a store, and a token whose counts are all zero has left the
+vocabulary. Counts are float64. With the weights the engine uses (multiples of 1/256) every sum is exact
+below 2^45, so the order in which messages were learned leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import mmh3
+import numpy as np
+
+from streamnb.base.frozen import Section, Sections, section
+from streamnb.naive_bayes.statistics.count_arrays import checked, located, rows_of, twice
+from streamnb.naive_bayes.statistics.decay import fade_rows
+from streamnb.naive_bayes.statistics.digest import Digest, name
+
+
+class Counted(Protocol):
+    """The counts of one view, as the event models read them, in either twin."""
+
+    @property
+    def rows(self) -> Mapping[str, Sequence[float]]:
+        """Token to count per class."""
+
+    @property
+    def totals(self) -> Sequence[float]:
+        """Per class, the sum of its counts."""
+
+
+class ViewCounts:
+    """The counts of one view.
+
+    Parameters
+    ----------
+    n_classes : int
+        Every row has that many counts, in the order in which classes were met.
+
+    Attributes
+    ----------
+    rows : dict of str to list of float
+        Token to count per class; some count is above 0.
+    totals : list of float
+        Per class, the sum of its counts.
+
+    Examples
+    --------
+    >>> counts = ViewCounts(n_classes=2)
+    >>> counts.add({"free": 2.0, "hi": 1.0}, class_index=1)
+    >>> counts.rows["free"], counts.totals, len(counts.rows)
+    ([0.0, 2.0], [0.0, 3.0], 2)
+    """
+
+    __slots__ = ("rows", "totals")
+
+    def __init__(self, n_classes: int = 0) -> None:
+        self.rows: dict[str, list[float]] = {}
+        self.totals = [0.0] * n_classes
+
+    def add_class(self) -> None:
+        """Append a class that nothing was counted for."""
+        self.totals.append(0.0)
+        for row in self.rows.values():
+            row.append(0.0)
+
+    def add(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
+        """Count a message's features, each above 0, for one class."""
+        rows = self.rows
+        n_classes = len(self.totals)
+        total = 0.0
+        for token, f in features.items():
+            n = f * weight
+            row = rows.get(token)
+            if row is None:
+                if n == 0:  # a weight too small for the count to show: a row counts something
+                    continue
+                rows[token] = row = [0.0] * n_classes
+            row[class_index] += n
+            total += n
+        self.totals[class_index] += total
+
+    def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
+        """Take a message's features back.
+
+        Raises
+        ------
+        ValueError
+            A count would fall below 0; nothing was changed.
+        """
+        rows = self.rows
+        for token, f in features.items():
+            row = rows.get(token)
+            if (row[class_index] if row is not None else 0.0) < f * weight:
+                raise ValueError(f"{token!r} was not learned that often; nothing was unlearned")
+        total = 0.0
+        for token, f in features.items():
+            n = f * weight
+            if n == 0:
+                continue
+            row = rows[token]
+            row[class_index] -= n
+            total += n
+            if not any(row):
+                del rows[token]
+        if is_exact(self.totals[class_index]) and is_exact(total):
+            self.totals[class_index] = max(0.0, self.totals[class_index] - total)
+        else:  # the rounding of a heavy weight would stay behind
+            self.totals[class_index] = sum_of([row[class_index] for row in rows.values()])
+
+    def merge(self, other: ViewCounts, classes: Sequence[int]) -> None:
+        """Add another view's counts; ``classes[j]`` is this store's index of the other's class j."""
+        n_classes = len(self.totals)
+        for token, counts in other.rows.items():
+            row = self.rows.get(token)
+            if row is None:
+                self.rows[token] = row = [0.0] * n_classes
+            for j, n in enumerate(counts):
+                row[classes[j]] += n
+        for j, n in enumerate(other.totals):
+            self.totals[classes[j]] += n
+
+
+class CountStore:
+    """The counts of all count views of a model.
+
+    Parameters
+    ----------
+    views : sequence of str
+        Their names.
+    max_tokens : int, optional
+        How many tokens all views may hold together; see `make_room`.
+
+    Attributes
+    ----------
+    evicted_tokens : int
+        Tokens let go so far.
+    evicted_mass : float
+        And the counts that went with them.
+
+    Examples
+    --------
+    >>> store = CountStore(["words"])
+    >>> store.add_class()
+    >>> store["words"].add({"free": 1.0}, class_index=0)
+    >>> store["words"].rows
+    {'free': [1.0]}
+    """
+
+    def __init__(self, views: Sequence[str], max_tokens: int | None = None) -> None:
+        self.views = {view: ViewCounts() for view in views}
+        self.max_tokens = max_tokens
+        self.evicted_tokens = 0
+        self.evicted_mass = 0.0
+
+    def __getitem__(self, view: str) -> ViewCounts:
+        return self.views[view]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.views)
+
+    def __len__(self) -> int:
+        return sum(len(counts.rows) for counts in self.views.values())
+
+    def make_room(self, features: Mapping[str, Mapping[str, float]]) -> None:
+        """Let go of rare tokens until a message's new ones fit under `max_tokens`.
+
+        One sweep lets go of a sixteenth of the cap, so that sweeps are rare. What goes is a function of the
+        counts alone, and of a hash without a key where they are equal: the same stream, the same vocabulary.
+
+        Parameters
+        ----------
+        features : mapping of str to mapping
+            The message's weighted tokens, by view.
+        """
+        if self.max_tokens is None:
+            return
+        while held := len(self):
+            new = sum(token not in self[view].rows for view, tokens in features.items() for token in tokens)
+            excess = held + new - self.max_tokens
+            if excess <= 0:
+                return
+            self.evict(min(held, max(self.max_tokens // 16, excess)))
+
+    def evict(self, n: int) -> None:
+        """Let go of the `n` tokens with the smallest counts, and correct the totals."""
+        ranked = sorted(
+            (sum_of(row), mmh3.hash128(name(view, token)), view, token)
+            for view, counts in self.views.items()
+            for token, row in counts.rows.items()
+        )
+        each = ((view, c, n) for view in self for c, n in enumerate(self[view].totals))
+        rounded = {(view, c) for view, c, total in each if not is_exact(total)}
+        for _, _, view, token in ranked[:n]:
+            counts = self.views[view]
+            row = counts.rows.pop(token)
+            for c, count in enumerate(row):
+                counts.totals[c] = max(0.0, counts.totals[c] - count)
+                if not is_exact(count):
+                    rounded.add((view, c))
+            self.evicted_mass += sum_of(row)
+        for view, c in rounded:  # the rounding of a heavy weight would stay behind
+            self[view].totals[c] = sum_of([row[c] for row in self[view].rows.values()])
+        self.evicted_tokens += n
+
+    def add_class(self) -> None:
+        """Append a class to every view."""
+        for counts in self.views.values():
+            counts.add_class()
+
+    def fade(self, factor: float) -> None:
+        """Multiply all counts; tokens of which too little is left go."""
+        for counts in self.views.values():
+            fade_rows(counts.rows, counts.totals, factor)
+
+    def merge(self, other: CountStore, classes: Sequence[int]) -> None:
+        """Add another store of the same views; see `ViewCounts.merge`."""
+        for view, counts in self.views.items():
+            counts.merge(other[view], classes)
+
+    def digest(self, classes: Sequence[str], sections: Sections | None = None) -> Digest:
+        """The digest of all rows and totals.
+
+        Parameters
+        ----------
+        classes : sequence of str
+            Their names, in order.
+        sections : mapping of str to ndarray, optional
+            What `freeze` gave, whose digest is taken in the place of the store's as it stands. Nothing that
+            learning changes is looked at then, so that another thread may ask.
+        """
+        digest = Digest()
+        views = list(self.views)
+        for view, token, row in self._rows() if sections is None else rows_of(located(sections)):
+            for class_name, n in zip(classes, row, strict=True):
+                if n:
+                    digest.add(name("count", views[view], token, class_name), n)
+        if sections is None:
+            totals = [counts.totals for counts in self.views.values()]
+        else:
+            totals = section(sections, "totals", np.float64).tolist()
+        for view_name, view_totals in zip(views, totals, strict=True):
+            for class_name, n in zip(classes, view_totals, strict=True):
+                if n:
+                    digest.add(name("total", view_name, class_name), n)
+        return digest
+
+    def freeze(self) -> dict[str, Section]:
+        """The store as arrays that no later learning changes, rows in order of view and age.
+
+        Returns
+        -------
+        dict of str to ndarray
+            ``token_bytes`` uint8 (B,), UTF-8 end to end; ``token_bounds`` uint64 (T + 1,), 0 and then for
+            each token 256 times where it ends, plus the number of its view; ``counts`` float64 (T, C);
+            ``totals`` float64 (views, C).
+
+        Notes
+        -----
+        The compiled twin adds its hash table, which saves building one and which this store leaves alone:
+        ``index`` uint32 (slots,); ``index_before`` uint32 (slots,), only while a table grows; and
+        ``index_state`` uint64 (4,): version of the hash, seed, rows moved, rows moving.
+        """
+        n_classes = len(next(iter(self.views.values())).totals) if self.views else 0
+        tokens = [token.encode() for counts in self.views.values() for token in counts.rows]
+        rows = [row for counts in self.views.values() for row in counts.rows.values()]
+        bounds = np.zeros(len(tokens) + 1, np.uint64)
+        np.cumsum(np.fromiter(map(len, tokens), np.uint64, len(tokens)), out=bounds[1:])
+        bounds *= np.uint64(256)
+        views = [len(counts.rows) for counts in self.views.values()]
+        bounds[1:] += np.repeat(np.arange(len(views), dtype=np.uint64), views)
+        totals = [counts.totals for counts in self.views.values()]
+        return {
+            "token_bytes": np.frombuffer(b"".join(tokens), np.uint8),
+            "token_bounds": bounds,
+            "counts": np.array(rows, np.float64).reshape(len(tokens), n_classes),
+            "totals": np.array(totals, np.float64).reshape(len(self.views), n_classes),
+        }
+
+    def restore(self, sections: Sections, n_classes: int) -> None:
+        """Take the place of what `freeze` gave, checked: shapes, bounds, order, signs and sums.
+
+        Raises
+        ------
+        SnapshotError
+            The arrays are not a count store of these views and that many classes; nothing was changed.
+        """
+        n_classes = n_classes if self.views else 0  # as `freeze` has it
+        frozen = checked(sections, len(self.views), n_classes)
+        restored = [ViewCounts(n_classes) for _ in self.views]
+        for view, token, row in rows_of(frozen):
+            if token in restored[view].rows:
+                raise twice()
+            restored[view].rows[token] = row
+        for view_counts, totals in zip(restored, frozen.totals.tolist(), strict=True):
+            view_counts.totals = totals
+        self.views = dict(zip(self.views, restored, strict=True))
+
+    def _rows(self) -> Iterator[tuple[int, str, list[float]]]:
+        for view, counts in enumerate(self.views.values()):
+            for token, row in counts.rows.items():
+                yield view, token, row
+
+
+def sum_of(row: Sequence[float]) -> float:
+    """The sum of a row, from the first class to the last: the order is part of the result's last bit."""
+    total = 0.0
+    for count in row:
+        total += count
+    return total
+
+
+def is_exact(total: float) -> bool:
+    """Whether a sum is of multiples of 1/256 and small enough to be exact."""
+    return total < 1 << 45 and (256.0 * total).is_integer()

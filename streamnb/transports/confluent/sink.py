@@ -1,0 +1,165 @@
+"""A Kafka topic as a sink through librdkafka: every record acknowledged, or an error that stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from streamnb.base.record import Headers
+from streamnb.transports.confluent.client import (
+    Errors,
+    brokers,
+    build,
+    client_settings,
+    describe_topics,
+    reason,
+)
+from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, TopicSink, log
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  reported above
+
+ROOM_S = 0.005
+FLUSH_STEP_S = 0.005
+CLOSE_TIMEOUT_S = 1.0
+
+
+class ConfluentSink(TopicSink):
+    """A `TopicSink` through librdkafka.
+
+    librdkafka reports only the records it could not deliver, so that the others cost nothing in Python.
+
+    Parameters
+    ----------
+    topic : str
+        A topic that exists.
+    client : mapping
+        Settings of librdkafka, as for `ConfluentSource`.
+    in_flight_max : int
+        Records sent and not yet acknowledged at which `publish` waits.
+    in_flight_bytes_max : int
+        Bytes at which it waits, to the next 1,024.
+    delivery_timeout_ms : int
+        After this long without acknowledgement a record counts as not delivered.
+
+    Raises
+    ------
+    SettingsError
+        A setting is unknown, or the transport's own.
+    TransportError
+        No broker answers, or the topic does not exist.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        client: Mapping[str, object],
+        *,
+        in_flight_max: int = 20_000,
+        in_flight_bytes_max: int = 64 << 20,
+        delivery_timeout_ms: int = 120_000,
+    ) -> None:
+        settings = client_settings(client)
+        super().__init__(topic, brokers(settings), describe_topics(client, [topic]))
+        self._delivery_timeout_ms = delivery_timeout_ms
+        self._producer: Producer | None = None
+        self._producer = build(
+            Producer,
+            {
+                "linger.ms": LINGER_MS,
+                "batch.size": BATCH_BYTES,
+                **settings,
+                "on_delivery": self._report,
+            },
+            Errors(),
+            acks="all",
+            enable_idempotence=True,
+            delivery_timeout_ms=delivery_timeout_ms,
+            queue_buffering_max_messages=in_flight_max,
+            queue_buffering_max_kbytes=-(-in_flight_bytes_max // 1024),
+            delivery_report_only_error=True,
+        )
+
+    def publish(
+        self,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        headers: Sequence[Headers],
+    ) -> None:
+        """Send columns of records that came from the input partition of that number.
+
+        Raises
+        ------
+        DeliveryError
+            An earlier record was not acknowledged, or one of these is larger than the client may send.
+        """
+        assert self._producer is not None, "closed"
+        self._serve(0)
+        self._raise_failure()
+        topic, target, produce = self._topic, partition % self._partitions, self._producer.produce
+        try:
+            for value, key, names in zip(values, keys, headers, strict=True):
+                sent = list(names) if names else None
+                try:
+                    produce(topic, value, key, target, headers=sent)
+                except BufferError:
+                    self._produce_when_there_is_room(target, value, key, sent)
+        except KafkaException as error:
+            self._fail(target, reason(error))
+        self._raise_failure()
+
+    def flush(self, timeout_ms: int) -> None:
+        """Return when everything published was acknowledged.
+
+        Raises
+        ------
+        DeliveryError
+            Something was not acknowledged since the sink was opened, or is not yet after `timeout_ms`.
+        """
+        assert self._producer is not None, "closed"
+        deadline_s = time.monotonic() + timeout_ms / 1000
+        # The client's own flush waits at full processor load, which the broker may be in need of.
+        while self._failure is None and (waiting := len(self._producer)):
+            if time.monotonic() >= deadline_s:
+                raise self._not_acknowledged(waiting, timeout_ms)
+            self._serve(FLUSH_STEP_S)
+        self._raise_failure()
+
+    def close(self) -> None:
+        """Let go; what was published and not flushed may be dropped."""
+        producer, self._producer = self._producer, None
+        if producer is not None and len(producer):
+            producer.purge()
+            try:
+                producer.flush(CLOSE_TIMEOUT_S)
+            except KafkaException as error:  # it must not take the place of the one for which this is closed
+                log.warning("Letting go of %s, what was in flight is dropped: %s", self._topic, reason(error))
+
+    def _produce_when_there_is_room(
+        self, target: int, value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes]] | None
+    ) -> None:
+        assert self._producer is not None, "closed"
+        deadline_s = time.monotonic() + 2 * self._delivery_timeout_ms / 1000
+        while True:
+            self._serve(ROOM_S)  # nothing tells of room: only failures are reported
+            self._raise_failure()
+            try:
+                self._producer.produce(self._topic, value, key, target, headers=headers)
+            except BufferError as error:
+                if time.monotonic() >= deadline_s:
+                    self._fail(target, str(error))
+            else:
+                return
+
+    def _serve(self, timeout_s: float) -> None:
+        """Take what the client has to report; what is wrong with all of it, a missing right, it raises."""
+        assert self._producer is not None, "closed"
+        try:
+            self._producer.poll(timeout_s)
+        except KafkaException as error:
+            self._fail(None, reason(error))
+
+    def _report(self, error: KafkaError | None, record: Message) -> None:
+        """Take a delivery report; called within `poll` and `flush`, for failures alone."""
+        if error is not None:
+            self._fail(record.partition(), reason(error))

@@ -1,0 +1,166 @@
+"""A consumer that steps over a record it cannot decode, and says exactly which offsets those were.
+
+kafka-python 3.0.12 raises out of ``poll`` for a header name that is not UTF-8 or a batch whose checksum is
+wrong, and its next ``poll`` never returns: the generator behind the batch is dead and nobody drains it.
+Seeking past the record would also throw away the good ones behind it in the same batch. So the decoding
+itself is guarded here, where the batch and its offsets are at hand.
+"""
+
+# ruff: noqa: SLF001  the client has no public name for where a batch is and what it holds
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord, Fetcher
+from kafka.errors import CorruptRecordError, StaleMetadata, UnsupportedCodecError
+from kafka.record.abc import ABCRecord, ABCRecordBatch
+from kafka.record.memory_records import MemoryRecords
+from kafka.record.util import decode_varint
+
+from streamnb.base.record import Unreadable
+from streamnb.transports.kafka.decompression import unpack
+
+Note = Callable[[int, int, Exception], None]
+"""Tell of unreadable offsets: the first, the one after the last, and why."""
+
+
+class Consumer(KafkaConsumer):  # type: ignore[misc]
+    """kafka-python's consumer, whose ``poll`` does not raise for a record that cannot be decoded."""
+
+    def __init__(self, *, decompressed_bytes_max: int, **configs: object) -> None:
+        super().__init__(**configs)
+        # 3.0.12 takes the setting `allow_auto_create_topics` and never hands it to what asks for metadata.
+        self._cluster.config["allow_auto_create_topics"] = False
+        self._unreadable: list[tuple[TopicPartition, Unreadable]] = []
+        self._fetcher.PartitionRecords = partial(_PartitionRecords, self._unreadable, decompressed_bytes_max)
+        self._ask_for_offsets = self._fetcher._send_list_offsets_requests
+        self._fetcher._send_list_offsets_requests = self._offsets_of_all
+
+    async def _offsets_of_all(self, timestamps: Mapping[TopicPartition, int]) -> object:
+        """Where a partition has no leader now, ask again; the client leaves it out, and misses it later."""
+        if any(self._cluster.leader_for_partition(one) in {None, -1} for one in timestamps):
+            for one in timestamps:
+                self._cluster.add_topic(one.topic)
+            raise StaleMetadata
+        return await self._ask_for_offsets(timestamps)
+
+    def known_partitions(self, topic: str) -> Iterable[int]:
+        """Those the client has heard of, as it does within ``metadata_max_age_ms``; never asks the broker."""
+        return self._cluster.partitions_for_topic(topic) or ()
+
+    def next_offset(self, partition: TopicPartition) -> int:
+        """The position after what `poll` has returned, gaps included; never asks the broker."""
+        return int(self._subscription.assignment[partition].position.offset)
+
+    def take_unreadable(self, partition: TopicPartition, next_offset: int) -> list[Unreadable]:
+        """The unreadable ranges of a partition before an offset, each handed out once."""
+        taken = [one for one in self._unreadable if one[0] == partition and one[1].first_offset < next_offset]
+        for one in taken:
+            self._unreadable.remove(one)
+        return [unreadable for _, unreadable in taken]
+
+
+class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
+    """The records of one partition in one fetch."""
+
+    def __init__(
+        self,
+        unreadable: list[tuple[TopicPartition, Unreadable]],
+        decompressed_bytes_max: int,
+        *args: object,
+        **configs: object,
+    ) -> None:
+        self._unreadable = unreadable
+        self._decompressed_bytes_max = decompressed_bytes_max
+        self._noted_until = 0
+        super().__init__(*args, **configs)
+
+    def _note(self, first_offset: int, next_offset: int, error: Exception) -> None:
+        # The log hands out whole batches: offsets before the one asked for were accounted for earlier.
+        first_offset = max(first_offset, self.fetch_offset, self.next_fetch_offset, self._noted_until)
+        if first_offset < next_offset:
+            self._noted_until = next_offset
+            noted = Unreadable(first_offset, next_offset, str(error))
+            self._unreadable.append((self.topic_partition, noted))
+
+    def _unpack_records(
+        self, tp: TopicPartition, records: MemoryRecords, key_deserializer: None, value_deserializer: None
+    ) -> Iterator[ConsumerRecord]:
+        batches = _Batches(records, self._note, self._decompressed_bytes_max)
+        while True:
+            try:
+                yield from super()._unpack_records(tp, batches, key_deserializer, value_deserializer)
+            except (UnsupportedCodecError, MemoryError):
+                raise  # the trouble is here, not in the bytes: skipping would lose good records
+            except Exception as error:
+                batch = batches.last
+                if batch is None or batch.magic != 2:
+                    # Where the batch ends is not known either, so nothing can be skipped exactly.
+                    raise CorruptRecordError(f"{tp.topic}-{tp.partition}: {error}") from error
+                self._note(batch.base_offset, batch.next_offset, error)
+                self.next_fetch_offset = batch.next_offset
+            else:
+                return
+
+
+class _Batches:
+    """The batches of a fetch, guarded; after an error the next ones can still be taken."""
+
+    def __init__(self, records: MemoryRecords, note: Note, decompressed_bytes_max: int) -> None:
+        self._records = records
+        self._note = note
+        self._decompressed_bytes_max = decompressed_bytes_max
+        self.last: ABCRecordBatch | None = None
+
+    def next_batch(self) -> _Batch | None:
+        self.last = None
+        self.last = self._records.next_batch()
+        return None if self.last is None else _Batch(self.last, self._note, self._decompressed_bytes_max)
+
+
+class _Batch:
+    """One record batch that skips a record it cannot decode, by the length that precedes it."""
+
+    def __init__(self, batch: ABCRecordBatch, note: Note, decompressed_bytes_max: int) -> None:
+        self._batch = batch
+        self._note = note
+        self._decompressed_bytes_max = decompressed_bytes_max
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._batch, name)
+
+    def __next__(self) -> ABCRecord:
+        return next(self._batch)
+
+    def __iter__(self) -> Iterator[ABCRecord]:
+        if self._batch.magic == 2:
+            unpack(self._batch, self._decompressed_bytes_max)
+        records = iter(self._batch)
+        while True:
+            try:
+                record = next(records)
+            except StopIteration:
+                return
+            except CorruptRecordError as error:
+                self._skip(error)
+            else:
+                yield record
+
+    def _skip(self, error: CorruptRecordError) -> None:
+        batch = self._batch
+        if batch.magic != 2 or batch._next_record_index >= batch._num_records:
+            raise error
+        try:
+            length, start = decode_varint(batch._buffer, batch._pos)
+            _, timestamp = decode_varint(batch._buffer, start + 1)  # after one byte of attributes
+            delta, _ = decode_varint(batch._buffer, timestamp)
+        except (ValueError, IndexError):
+            raise error from None
+        if not (0 < length <= len(batch._buffer) - start and 0 <= delta <= batch.last_offset_delta):
+            raise error
+        batch._pos = start + length
+        batch._next_record_index += 1
+        self._note(batch.base_offset + delta, batch.base_offset + delta + 1, error)

@@ -1,0 +1,160 @@
+"""A Kafka topic as a sink: every record acknowledged by all replicas in sync, or an error that stays."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Protocol
+
+from kafka.errors import KafkaError
+from kafka.producer.future import FutureRecordMetadata
+
+from streamnb.base.record import Headers
+from streamnb.errors import DeliveryError
+from streamnb.transports.kafka.client import brokers, client_settings, describe_topics
+from streamnb.transports.kafka.producer import (
+    NOTHING,
+    Producer,
+    fenced,
+    is_fenced,
+    new_producer,
+)
+from streamnb.transports.topics import TopicSink
+
+
+class _Transactions(Protocol):
+    @property
+    def producer(self) -> Producer: ...
+
+
+class KafkaSink(TopicSink):
+    """A `TopicSink` through kafka-python.
+
+    Parameters
+    ----------
+    topic : str
+        A topic that exists.
+    client : mapping
+        Settings of kafka-python, as for `KafkaSource`.
+    in_flight_max : int
+        Records sent and not yet acknowledged at which `publish` waits.
+    in_flight_bytes_max : int
+        Bytes of values and keys at which it waits.
+    delivery_timeout_ms : int
+        After this long without acknowledgement a record counts as not delivered.
+    transactions : KafkaTransactions, optional
+        Into whose open transaction everything is published, through its producer.
+
+    Raises
+    ------
+    SettingsError
+        A setting is unknown, or the transport's own.
+    TransportError
+        No broker answers, or the topic does not exist.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        client: Mapping[str, object],
+        *,
+        in_flight_max: int = 20_000,
+        in_flight_bytes_max: int = 64 << 20,
+        delivery_timeout_ms: int = 120_000,
+        transactions: _Transactions | None = None,
+    ) -> None:
+        settings = client_settings(client)
+        super().__init__(topic, brokers(settings), describe_topics(client, [topic]))
+        self._in_flight_max = in_flight_max
+        self._in_flight_bytes_max = in_flight_bytes_max
+        self._in_flight_bytes = 0
+        self._delivery_timeout_ms = delivery_timeout_ms
+        self._in_flight: deque[tuple[FutureRecordMetadata, int, int]] = deque()
+        self._failed = [partial(self._fail, number) for number in range(self._partitions)]
+        self._own = transactions is None
+        self._producer: Producer | None = (
+            new_producer(settings, delivery_timeout_ms=delivery_timeout_ms)
+            if transactions is None
+            else transactions.producer
+        )
+
+    def publish(
+        self,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        headers: Sequence[Headers],
+    ) -> None:
+        """Send columns of records that came from the input partition of that number.
+
+        Raises
+        ------
+        DeliveryError
+            An earlier record was not acknowledged, or one of these is larger than the client may send.
+        """
+        assert self._producer is not None, "closed"
+        self._raise_failure()
+        target = partition % self._partitions
+        send, failed, in_flight = self._producer.send, self._failed[target], self._in_flight
+        try:
+            for value, key, names in zip(values, keys, headers, strict=True):
+                size = len(value or b"") + len(key or b"")
+                while in_flight and (
+                    len(in_flight) >= self._in_flight_max
+                    or self._in_flight_bytes + size > self._in_flight_bytes_max
+                ):
+                    self._wait_for_oldest(time.monotonic(), 2 * self._delivery_timeout_ms)
+                content = NOTHING if value is None else value
+                future = send(self._topic, content, key, list(names), target)
+                future.add_errback(failed)
+                in_flight.append((future, target, size))
+                self._in_flight_bytes += size
+        except (KafkaError, ValueError) as error:  # of a topic that was made again with fewer partitions
+            self._fail(target, error)
+        except DeliveryError as error:
+            self._failure = error  # what follows in these columns was never sent
+        while in_flight and in_flight[0][0].is_done:
+            self._wait_for_oldest(0, 0)
+        self._raise_failure()
+
+    def flush(self, timeout_ms: int) -> None:
+        """Return when everything published was acknowledged.
+
+        Raises
+        ------
+        DeliveryError
+            Something was not acknowledged since the sink was opened, or is not yet after `timeout_ms`.
+        """
+        since_s = time.monotonic()
+        while self._in_flight and self._failure is None:
+            self._wait_for_oldest(since_s, timeout_ms)
+        self._raise_failure()
+
+    def _fail(self, target: int | None, cause: object) -> None:
+        if isinstance(cause, KafkaError) and is_fenced(cause) and self._failure is None:
+            self._failure = fenced(cause)
+        super()._fail(target, cause)
+
+    def close(self) -> None:
+        """Let go; what was published and not flushed may be dropped."""
+        producer, self._producer = self._producer, None
+        if producer is None or not self._own:
+            return
+        if any(not future.is_done for future, _, _ in self._in_flight):
+            producer.abandon()
+        self._in_flight.clear()
+        producer.let_go()
+
+    def _wait_for_oldest(self, since_s: float, timeout_ms: int) -> None:
+        """Take the oldest record out of flight, unless it is still there `timeout_ms` after `since_s`."""
+        future, target, size = self._in_flight[0]
+        try:
+            future.get(max(since_s + timeout_ms / 1000 - time.monotonic(), 0))
+        except KafkaError as error:
+            if not future.is_done:
+                raise self._not_acknowledged(len(self._in_flight), timeout_ms) from None
+            self._fail(target, error)
+        self._in_flight.popleft()
+        self._in_flight_bytes -= size

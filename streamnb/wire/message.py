@@ -1,0 +1,375 @@
+"""A message: a record decoded into an id, fields, perhaps a label and a weight; refused with a reason.
+
+The parser (orjson) refuses NaN, infinities, lone surrogates, byte order marks and nesting past 1,024. Of
+two equal keys the last one counts. Nothing is turned into text that was not text, so that 1, "1" and true
+never become one class by accident.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from types import NoneType
+from typing import Any
+
+import msgspec
+import orjson
+
+from streamnb.base.batch import Batch
+from streamnb.base.record import RecordBatch
+from streamnb.errors import RecordError
+from streamnb.wire.json_faults import refusal
+
+OWN = "streamnb."  # of the headers of dead letters
+ID_MAX = 1 << 53  # integers past it are not the same number to every reader of JSON
+NUMBER_MAX = 1e100
+WEIGHT_MAX = 1e9
+ID_CHARACTERS_MAX = 1024
+LABEL_CHARACTERS_MAX = 256  # every later score names every class: one long label would make all of them long
+
+_ABSENT = frozenset({NoneType})
+_STRINGS = _ABSENT | {str}
+_FLAGS = _ABSENT | {bool}
+_CATEGORIES = _ABSENT | {str, int, float, bool}
+
+Id = str | int
+Read = Callable[[object, str], object]
+"""Reads the value at a path or raises a `RecordError`: what a value may be is said there alone."""
+Refusal = tuple[int, RecordError]
+Faults = dict[int, RecordError]
+"""Why messages are refused, by their place."""
+
+
+class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where in the JSON a message's parts are; a dot steps into an object.
+
+    Parameters
+    ----------
+    id, label : str
+        Both may be absent from a message: the id is then its source address, and it is scored only.
+    weight : str
+        A number above 0 and at most 1e9 by which the label counts; "" for none.
+    text, category, number, flag : tuple of str
+        The fields the views read, by type. A message needs at least one of its text fields (without text
+        fields: at least one field).
+    bytes_max : int
+        A larger record is refused before it is parsed.
+    key_bytes_max : int
+        Likewise one of a larger key, which its score would carry too.
+    headers_max : int
+        Likewise one of more headers.
+    """
+
+    id: str = "id"
+    label: str = "label"
+    weight: str = ""
+    text: tuple[str, ...] = ("text",)
+    category: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
+    flag: tuple[str, ...] = ()
+    bytes_max: int = 1_048_576
+    key_bytes_max: int = 65_536
+    headers_max: int = 1000
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a limit below 1."""
+        if min(self.bytes_max, self.key_bytes_max, self.headers_max) < 1:
+            raise ValueError("`bytes_max` must be at least 1, and so must `key_bytes_max` and `headers_max`")
+
+
+@dataclass(slots=True)
+class Messages:
+    """The usable messages of a record batch, as columns, and what became of the others.
+
+    Parameters
+    ----------
+    rows : list of int
+        Where each message stands in the record batch.
+    ids : list of str, int or None
+    batch : Batch
+    refused : list of (int, RecordError)
+        Rows that hold no usable message.
+    """
+
+    rows: list[int]
+    ids: list[Id | None]
+    batch: Batch
+    refused: list[Refusal]
+
+
+class Decoder:
+    """Turns records into messages.
+
+    Parameters
+    ----------
+    fields : MessageFields
+    labels : mapping of str to str
+        What a label's JSON stands for: ``{"true": "spam"}``. A string that is not named stands for itself;
+        anything else must be named.
+    timed : bool
+        Whether messages carry their records' timestamps, which a model that forgets by time looks at.
+
+    Examples
+    --------
+    >>> from streamnb.base.record import Partition
+    >>> value = b'{"id": "m-1", "text": "hello", "label": true}'
+    >>> records = RecordBatch(Partition("mail", 0), [0], [value], [None], [-1], [()], 1)
+    >>> messages = Decoder(MessageFields(), {"true": "spam"}).decode(records)
+    >>> messages.ids, messages.batch.labels, messages.batch.fields["text"]
+    (['m-1'], ['spam'], ['hello'])
+    """
+
+    def __init__(
+        self, fields: MessageFields, labels: Mapping[str, str] | None = None, *, timed: bool = False
+    ) -> None:
+        self.fields = fields
+        self.timed = timed
+        self.labels = dict(labels or {})
+        self._readers: dict[str, tuple[Read, frozenset[type]]] = {
+            **dict.fromkeys(fields.text, (_text, _STRINGS)),
+            **dict.fromkeys(fields.category, (_category, _CATEGORIES)),
+            **dict.fromkeys(fields.number, (_number, _ABSENT)),
+            **dict.fromkeys(fields.flag, (_flag, _FLAGS)),
+        }
+        self._needed = fields.text or tuple(self._readers)
+
+    def statistics(self) -> dict[str, object]:
+        """The settings that the statistics depend on: not the limit, nor what a message is called."""
+        fields = msgspec.to_builtins(self.fields)
+        for limit_or_name in ("bytes_max", "key_bytes_max", "headers_max", "id"):
+            del fields[limit_or_name]
+        return {"fields": fields, "labels": self.labels}
+
+    def decode(self, records: RecordBatch) -> Messages:
+        """Decode a batch; never raises for what a record holds.
+
+        Record by record this is: parse it, read id, label, weight and the fields in turn; the first refusal
+        counts. It is done column by column, where a column of nothing but harmless types is taken whole.
+        """
+        parsed, rows, refused = self._parse(records.values, self._envelopes(records))
+        faults: Faults = {}
+        ids = self._ids(_column(parsed, self.fields.id), faults)
+        labels = self._labels(_column(parsed, self.fields.label), faults)
+        weights: list[Any] | None = None
+        if self.fields.weight:
+            column = _column(parsed, self.fields.weight)
+            weights = _read(column, self.fields.weight, _weight, frozenset(), faults)
+        fields = {
+            path: _read(_column(parsed, path), path, read, as_they_are, faults)
+            for path, (read, as_they_are) in self._readers.items()
+        }
+        self._refuse_own(records, rows, labels, faults)
+        self._refuse_empty(fields, len(parsed), faults)
+        if faults:
+            kept = [i for i in range(len(parsed)) if i not in faults]
+            refused += [(rows[i], error) for i, error in faults.items()]
+            refused.sort(key=itemgetter(0))
+            rows, ids, labels = ([column[i] for i in kept] for column in (rows, ids, labels))
+            fields = {path: [column[i] for i in kept] for path, column in fields.items()}
+            weights = None if weights is None else [weights[i] for i in kept]
+        batch = Batch(fields, labels, weights)
+        if self.timed:
+            batch.times, batch.partition = _times(records, rows), str(records.partition)
+        return Messages(rows, ids, batch, refused)
+
+    def _envelopes(self, records: RecordBatch) -> Faults:
+        """Rows that are refused for their key or their headers, whatever they hold."""
+        refused: Faults = {}
+        keys_max, headers_max = self.fields.key_bytes_max, self.fields.headers_max
+        if any(records.keys) and max(len(key or b"") for key in records.keys) > keys_max:
+            for row, key in enumerate(records.keys):
+                if (size := len(key or b"")) > keys_max:
+                    what = f"A key of {size} bytes is more than `message.key_bytes_max` = {keys_max}."
+                    refused[row] = RecordError("oversized", what)
+        if any(records.headers):
+            for row, headers in enumerate(records.headers):
+                if len(headers) > headers_max:
+                    what = f"{len(headers)} headers are more than `message.headers_max` = {headers_max}."
+                    refused.setdefault(row, RecordError("headers", what))
+        return refused
+
+    @staticmethod
+    def _refuse_own(records: RecordBatch, rows: list[int], labels: list[Any], faults: Faults) -> None:
+        """A label must not come from a record that streamnb wrote, or it would learn from itself."""
+        if not any(records.headers):
+            return
+        for i, row in enumerate(rows):
+            if labels[i] is not None and any(name.startswith(OWN) for name, _ in records.headers[row]):
+                what = f"It has a label, and a header `{OWN}*`: streamnb wrote it, as a dead letter for one."
+                faults.setdefault(i, RecordError("own_output", what))
+
+    def _refuse_empty(self, fields: Mapping[str, list[Any]], n: int, faults: Faults) -> None:
+        empty: Iterable[int] = range(n)
+        for path in self._needed:
+            column = fields[path]
+            empty = [i for i in empty if column[i] is None]
+        what = f"None of the fields {list(self._needed)} is there."
+        for i in empty:
+            faults.setdefault(i, RecordError("missing_text", what))
+
+    def _parse(
+        self, values: list[bytes | None], envelopes: Faults
+    ) -> tuple[list[dict[str, object]], list[int], list[Refusal]]:
+        """The objects in records, the rows they stand in, and the rows that hold none."""
+        parsed: list[dict[str, object]] = []
+        rows: list[int] = []
+        refused: list[Refusal] = []
+        loads, bytes_max = orjson.loads, self.fields.bytes_max
+        if not envelopes and (whole := _all_objects(values, bytes_max)) is not None:
+            return whole, list(range(len(values))), refused
+        for row, value in enumerate(values):
+            if value is None:
+                refused.append((row, RecordError("tombstone", "The record has no value.")))
+                continue
+            if row in envelopes:
+                refused.append((row, envelopes[row]))
+                continue
+            if len(value) > bytes_max:
+                what = f"{len(value)} bytes are more than `message.bytes_max` = {bytes_max}."
+                refused.append((row, RecordError("oversized", what)))
+                continue
+            try:
+                message = loads(value)
+            except orjson.JSONDecodeError as error:
+                refused.append((row, refusal(value, error)))
+                continue
+            if not isinstance(message, dict):
+                what = f"The record is a JSON {type(message).__name__}, not an object."
+                refused.append((row, RecordError("schema", what)))
+                continue
+            parsed.append(message)
+            rows.append(row)
+        return parsed, rows, refused
+
+    def _ids(self, column: list[Any], faults: Faults) -> list[Any]:
+        if set(map(type, column)) == {str}:
+            lengths = set(map(len, column))
+            if min(lengths) > 0 and max(lengths) <= ID_CHARACTERS_MAX:
+                return column
+        return _read(column, self.fields.id, _id, _ABSENT, faults)
+
+    def _labels(self, column: list[Any], faults: Faults) -> list[Any]:
+        """Labels are few: each is read once, unless one is refused or equals another of another type."""
+        path = self.fields.label
+        if _STRINGS.issuperset(map(type, column)):
+            given, refused = list(set(column)), Faults()
+            meant = dict(zip(given, _read(given, path, self._label, _ABSENT, refused), strict=True))
+            if not refused:
+                return [meant[label] for label in column]
+        return _read(column, path, self._label, _ABSENT, faults)
+
+    def _label(self, value: object, path: str) -> str | None:
+        if value is None:
+            return None
+        if isinstance(value, list | dict):
+            raise RecordError("label", f"The label `{path}` must not be a list or an object.")
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+        label = self.labels.get(text, value)
+        if not isinstance(label, str):
+            raise RecordError("label", f"The label {text} is no string, and `[labels]` does not map it.")
+        if not label:
+            raise RecordError("label", "The label is empty; leave it out where there is none.")
+        if len(label) > LABEL_CHARACTERS_MAX:
+            what = f"The label has {len(label)} characters, more than {LABEL_CHARACTERS_MAX}."
+            raise RecordError("label", what)
+        return label
+
+
+def _all_objects(values: list[bytes | None], bytes_max: int) -> list[dict[str, object]] | None:
+    """The objects of a batch without a fault, which most are; ``None`` where each has to be looked at."""
+    there = [value for value in values if value is not None]
+    if len(there) < len(values) or max(map(len, there), default=0) > bytes_max:
+        return None
+    try:
+        parsed = list(map(orjson.loads, there))
+    except orjson.JSONDecodeError:
+        return None
+    return parsed if {dict}.issuperset(map(type, parsed)) else None
+
+
+def _times(records: RecordBatch, rows: Sequence[int]) -> list[float | None]:
+    """When the records in those rows were made, in seconds; ``None`` where the log does not say."""
+    stamps = records.timestamps_ms
+    return [stamps[row] / 1000.0 if stamps[row] >= 0 else None for row in rows]
+
+
+def _column(parsed: list[dict[str, object]], path: str) -> list[Any]:
+    """The value at a path of each message; ``None`` where it leads nowhere."""
+    first, *others = path.split(".")
+    column: list[Any]
+    try:
+        column = list(map(itemgetter(first), parsed))  # sooner, where no message is without it
+    except KeyError:
+        column = [message.get(first) for message in parsed]
+    for key in others:
+        column = [value.get(key) if isinstance(value, dict) else None for value in column]
+    return column
+
+
+def _read(
+    column: list[Any], path: str, read: Read, as_they_are: frozenset[type], faults: Faults
+) -> list[Any]:
+    """Read each value of a column; a row is refused for the first fault that is found in it.
+
+    `as_they_are` names the types whose every value `read` would give back unchanged.
+    """
+    if as_they_are.issuperset(map(type, column)):
+        return column
+    values: list[object] = []
+    for i, value in enumerate(column):
+        try:
+            values.append(read(value, path))
+        except RecordError as error:
+            faults.setdefault(i, error)
+            values.append(None)
+    return values
+
+
+def _id(value: object, path: str) -> Id | None:
+    if isinstance(value, int | float) and abs(value) > ID_MAX:
+        raise RecordError("number_range", f"The id {value} is past 2^53; write it as a string.")
+    if isinstance(value, bool | float | list | dict) or value == "":
+        raise RecordError("schema", f"The id `{path}` must be a string or an integer.")
+    if isinstance(value, str) and len(value) > ID_CHARACTERS_MAX:
+        raise RecordError("schema", f"The id has {len(value)} characters, more than {ID_CHARACTERS_MAX}.")
+    return value if isinstance(value, str | int) else None
+
+
+def _weight(value: object, path: str) -> float:
+    if value is None:
+        return 1.0
+    weight = _number(value, path)
+    if weight is None or not 0 < weight <= WEIGHT_MAX:
+        raise RecordError("number_range", f"The weight must be above 0 and at most 1e9, not {value!r}.")
+    return weight
+
+
+def _text(value: object, path: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise RecordError("schema", f"Field `{path}` must be a string, not {type(value).__name__}.")
+
+
+def _category(value: object, path: str) -> str | int | float | bool | None:
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise RecordError("schema", f"Field `{path}` must be a category, not {type(value).__name__}.")
+
+
+def _number(value: object, path: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RecordError("schema", f"Field `{path}` must be a number, not {type(value).__name__}.")
+    number = float(value)
+    if not math.isfinite(number) or abs(number) > NUMBER_MAX:
+        raise RecordError("number_range", f"Field `{path}` must stay within 1e100.")
+    return number
+
+
+def _flag(value: object, path: str) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    raise RecordError("schema", f"Field `{path}` must be true or false, not {type(value).__name__}.")

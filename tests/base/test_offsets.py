@@ -1,0 +1,59 @@
+"""Accounts say what became of every offset, and survive a snapshot."""
+
+from __future__ import annotations
+
+import msgspec
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnb.base.offsets import Account, Accounts, from_rows, to_rows
+from streamnb.base.record import Partition
+
+COUNTS = st.integers(0, 2**40)
+ACCOUNTS = st.dictionaries(
+    st.builds(Partition, st.text(max_size=5), st.integers(0, 1000)),
+    st.builds(Account, *[COUNTS] * 8),
+    max_size=5,
+)
+
+
+@pytest.mark.parametrize(
+    "outcome", ["scored", "learned_only", "dead_lettered", "tombstones", "unreadable", "gaps"]
+)
+def test_each_outcome_accounts_for_an_offset(outcome: str) -> None:
+    """The balance is what nobody has accounted for."""
+    account = Account(start=5, next_offset=8)
+    assert account.balance() == 3
+    setattr(account, outcome, 3)
+    assert account.balance() == 0
+    setattr(account, outcome, 4)
+    assert account.balance() == -1
+
+
+@given(accounts=ACCOUNTS)
+def test_accounts_come_back_from_json(accounts: Accounts) -> None:
+    """Equal, in order of topic and number, whatever order they were opened in."""
+    rows = to_rows(accounts)
+    assert from_rows(orjson.loads(orjson.dumps(rows))) == accounts
+    assert [(topic, number) for topic, number, _ in rows] == sorted(accounts)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        None,
+        {},
+        [[]],
+        [["mail", 0]],
+        [["mail", "0", {"start": 0, "next_offset": 0}]],
+        [["mail", 0, {"start": 0}]],
+        [["mail", 0, {"start": 0, "next_offset": 1.5}]],
+        [["mail", 0, {"start": 0, "next_offset": "1"}]],
+    ],
+)
+def test_what_is_no_account_is_refused(rows: object) -> None:
+    """Rather than begun from zero."""
+    with pytest.raises(msgspec.ValidationError):
+        from_rows(rows)

@@ -1,0 +1,304 @@
+"""The command line as an operator meets it: in a process of its own, by its words and exit codes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from streamnb.storage import directory as snapshots
+from tests.support.streams import lines_of
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+SPAM = str(CONFIGS / "spam.toml")
+
+
+def streamnb(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """One command."""
+    return subprocess.run(
+        [sys.executable, "-m", "streamnb", *words], input=stdin, capture_output=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def mail(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of the mailbox's first 600 messages."""
+    path = tmp_path_factory.mktemp("mail") / "mail.jsonl"
+    path.write_bytes(b"\n".join(lines_of("mailbox")[:600]) + b"\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def snapshot(mail: Path) -> Path:
+    """A snapshot of what the file teaches."""
+    path = mail.parent / "history.snb"
+    done = streamnb("learn", str(mail), "--config", SPAM, "-o", str(path))
+
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def test_evaluate_prints_one_object_with_the_promised_figures(mail: Path) -> None:
+    """The keys are part of the interface."""
+    done = streamnb("evaluate", str(mail), "--config", SPAM, "--json", "--limit", "500")
+    figures = orjson.loads(done.stdout)
+
+    assert done.returncode == 0
+    promised = {"n", "accuracy", "log_loss", "roca_loss_pct", "new_class", "messages_per_s", "vocabulary"}
+    assert promised | {"classes"} <= set(figures)
+    assert figures["new_class"] == 2
+    assert 480 <= figures["n"] <= 500
+    assert figures["accuracy"] > 0.9
+
+
+def test_evaluate_leaves_out_what_is_no_message_and_says_so(mail: Path, tmp_path: Path) -> None:
+    """With the place of the first."""
+    path = tmp_path / "mixed.jsonl"
+    path.write_bytes(b'{"text": 7}\n' + mail.read_bytes())
+    done = streamnb("evaluate", str(path), "--config", SPAM, "--json")
+
+    assert done.returncode == 0
+    assert orjson.loads(done.stdout)["refused"] == 1
+    assert b"line 1: Field `text` must be a string" in done.stderr
+
+
+def test_a_snapshot_scores_lines_from_standard_input(snapshot: Path) -> None:
+    """One line out for each message in; what is no message ends in exit code 65."""
+    done = streamnb("score", str(snapshot), stdin=b'{"id": "a", "text": "loans"}\n{"id": 2, "text": "hi"}\n')
+    scores = [orjson.loads(line) for line in done.stdout.splitlines()]
+
+    assert done.returncode == 0, done.stderr
+    assert [score["id"] for score in scores] == ["a", 2]
+    assert all(abs(sum(score["posterior"].values()) - 1) < 1e-12 for score in scores)
+
+    bad = streamnb("score", str(snapshot), stdin=b'{"text": "hi"}\nnonsense\n')
+
+    assert bad.returncode == 65
+    assert len(bad.stdout.splitlines()) == 1
+    assert b"line 2" in bad.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--share", "0.1"], 2, b"`--share` is for `--feedback partial`"),
+        (["--feedback", "partial", "--taught", "7"], 2, b"`--taught` is for `--feedback delayed`"),
+        (["--compare", "mnb", "--plot", "x.html"], 2, b"`--plot` draws one model"),
+        (["--set", "message.label=class"], 65, b"has a label, so there is nothing to judge"),
+    ],
+)
+def test_evaluate_leaves_nothing_out_that_was_asked_for(
+    mail: Path, words: list[str], code: int, said: bytes
+) -> None:
+    """It says in a sentence why not."""
+    done = streamnb("evaluate", str(mail), "--config", SPAM, *words)
+
+    assert done.returncode == code
+    assert done.stdout == b""
+    assert said in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_score_says_what_evaluate_learned(mail: Path, snapshot: Path) -> None:
+    """The snapshot's digest is the one verify computes again."""
+    inspected = orjson.loads(streamnb("snapshot", "inspect", str(snapshot), "--json").stdout)
+    verified = streamnb("snapshot", "verify", str(snapshot))
+
+    assert verified.returncode == 0
+    assert inspected["digest"]["all"].encode() in verified.stdout
+    assert inspected["learned"] == sum(b'"label":null' not in line for line in mail.read_bytes().splitlines())
+
+
+def test_verify_refuses_a_damaged_snapshot_with_one_sentence(snapshot: Path, tmp_path: Path) -> None:
+    """Exit code 74, the path, no traceback."""
+    damaged = tmp_path / "damaged.snb"
+    data = bytearray(snapshot.read_bytes())
+    data[len(data) // 2] ^= 1
+    damaged.write_bytes(data)
+    done = streamnb("snapshot", "verify", str(damaged))
+
+    assert done.returncode == 74
+    assert str(damaged).encode() in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_verify_refuses_a_digest_that_is_not_the_states(snapshot: Path, tmp_path: Path) -> None:
+    """A whole file, but another state than the one it was written for."""
+    held = snapshots.read(snapshot)
+    held.digest = {**held.digest, "all": "0" * 32}
+    other = tmp_path / "other.snb"
+    snapshots.write(other, held)
+    done = streamnb("snapshot", "verify", str(other))
+
+    assert done.returncode == 74
+    assert f"{other} says its digest is {'0' * 32}, and its state's is ".encode() in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_snapshot_without_its_hash_table_is_the_same_state(snapshot: Path, tmp_path: Path) -> None:
+    """It is built anew, and leads to the same rows."""
+    held = snapshots.read(snapshot)
+    held.sections = {name: array for name, array in held.sections.items() if "index" not in name}
+    other = tmp_path / "other.snb"
+    snapshots.write(other, held)
+
+    assert streamnb("snapshot", "verify", str(other)).stdout.endswith(f"{held.digest['all']}\n".encode())
+
+
+def test_explain_names_tokens_and_adds_up(snapshot: Path) -> None:
+    """The parts sum to the difference that is printed."""
+    done = streamnb("explain", str(snapshot), "a loan at a low rate", "--top", "100")
+    lines = done.stdout.decode().splitlines()
+    first = next(i for i, line in enumerate(lines) if " against " in line)
+    total = float(lines[first].rsplit(" ", 1)[1])
+
+    assert done.returncode == 0
+    assert total == pytest.approx(sum(float(line.split()[0]) for line in lines[first + 1 :]), abs=2e-3)
+
+
+def test_generate_draws_a_stream_that_can_be_learned(snapshot: Path, tmp_path: Path) -> None:
+    """The same seed draws the same lines, and a model of them tells their classes apart."""
+    drawn = [streamnb("generate", str(snapshot), "-n", "400", "--seed", seed) for seed in ("1", "1", "2")]
+    assert all(done.returncode == 0 for done in drawn), drawn[0].stderr
+    assert drawn[0].stdout == drawn[1].stdout != drawn[2].stdout
+    messages = [orjson.loads(line) for line in drawn[0].stdout.splitlines()]
+    assert [message["id"] for message in messages] == [f"g-{i}" for i in range(400)]
+    assert {message["label"] for message in messages} == {"ham", "spam"}
+    path = tmp_path / "drawn.jsonl"
+    path.write_bytes(drawn[0].stdout)
+    figures = orjson.loads(streamnb("evaluate", str(path), "--config", SPAM, "--json").stdout)
+    assert figures["refused"] == 0
+    assert figures["accuracy"] > 0.8
+
+
+def test_generate_says_what_it_cannot_draw(mail: Path, tmp_path: Path) -> None:
+    """Pairs of words make no text."""
+    accurate = tmp_path / "accurate.snb"
+    config = str(CONFIGS / "spam-accurate.toml")
+    assert streamnb("learn", str(mail), "--config", config, "-o", str(accurate)).returncode == 0
+    done = streamnb("generate", str(accurate))
+    assert (done.returncode, done.stdout) == (65, b"")
+    assert b"no text can be made of its tokens" in done.stderr
+
+
+def test_run_over_files_resumes_where_it_stopped(mail: Path, tmp_path: Path) -> None:
+    """JSON lines in and out; a second run finds nothing new and publishes nothing."""
+    scores, dead = tmp_path / "scores.jsonl", tmp_path / "dead.jsonl"
+    changes = {
+        "source": f'{{ kind = "jsonl", path = "{mail}" }}',
+        "sink": f'{{ kind = "jsonl", path = "{scores}" }}',
+        "dead_letters.sink": f'{{ kind = "jsonl", path = "{dead}" }}',
+        "snapshots.directory": str(tmp_path / "snapshots"),
+    }
+    words = ["run", SPAM, *(word for key, value in changes.items() for word in ("--set", f"{key}={value}"))]
+    first, second = streamnb(*words), streamnb(*words)
+
+    assert first.returncode == 0, first.stderr
+    assert second.returncode == 0, second.stderr
+    assert len(scores.read_bytes().splitlines()) == 600
+    assert b"ready at" in second.stderr
+
+
+def test_learned_history_comes_first_and_the_stream_after(mail: Path, snapshot: Path, tmp_path: Path) -> None:
+    """`run --from` begins with what `learn` wrote, and refuses once there are snapshots."""
+    changes = {
+        "source": f'{{ kind = "jsonl", path = "{mail}" }}',
+        "sink": '{ kind = "jsonl", path = "-" }',
+        "dead_letters.sink": f'{{ kind = "jsonl", path = "{tmp_path / "dead"}" }}',
+        "snapshots.directory": str(tmp_path / "snapshots"),
+    }
+    words = ["run", SPAM, *(word for key, value in changes.items() for word in ("--set", f"{key}={value}"))]
+    done = streamnb(*words, "--from", str(snapshot))
+    first = orjson.loads(done.stdout.splitlines()[0])
+
+    assert done.returncode == 0, done.stderr
+    assert first["learned"] > 500
+
+    again = streamnb(*words, "--from", str(snapshot))
+
+    assert again.returncode == 2
+    assert b"snapshots in the directory already" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["run", "nowhere.toml"], 2, "nowhere.toml"),
+        (["run", SPAM, "--set", "engine.pol=1"], 2, "Did you mean"),
+        (["run", SPAM, "--set", "source.topics=[]"], 2, "topics"),
+        (["evaluate", "nowhere.jsonl", "--config", SPAM], 65, "nowhere.jsonl"),
+        (["score", "nowhere.snb"], 74, "nowhere.snb"),
+        (["bogus"], 2, "bogus"),
+        (["learn", "nowhere.jsonl", "--config", SPAM], 2, "--output"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_an_exit_code(
+    words: list[str], code: int, sentence: str, tmp_path: Path
+) -> None:
+    """Never a traceback."""
+    done = (
+        streamnb(*words, "--set", f"snapshots.directory={tmp_path}")
+        if words[0] == "run"
+        else streamnb(*words)
+    )
+
+    assert code == done.returncode, done.stderr
+    assert sentence in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_no_broker_is_exit_code_69_and_names_the_address(tmp_path: Path) -> None:
+    """After the time that was set, not later."""
+    done = streamnb(
+        "run",
+        SPAM,
+        "--set",
+        "kafka.bootstrap_servers=127.0.0.1:1",
+        "--set",
+        "kafka.bootstrap_timeout_ms=1000",
+        "--set",
+        f"snapshots.directory={tmp_path}",
+    )
+
+    assert done.returncode == 69
+    assert b"127.0.0.1:1" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_the_demo_ends_by_itself_and_prints_a_summary() -> None:
+    """On the embedded broker, with a dead letter on the way."""
+    done = streamnb("demo", "--messages", "400", "--json")
+    summary = orjson.loads(done.stdout)
+
+    assert done.returncode == 0, done.stderr
+    assert (summary["messages"], summary["scored"], summary["dead_letters"]) == (400, 400, 1)
+    assert summary["accuracy"] > 0.9
+
+
+def test_a_reader_that_has_had_enough_is_no_error(mail: Path, snapshot: Path) -> None:
+    """`streamnb score ... | head -1` ends quietly."""
+    command = f'"{sys.executable}" -m streamnb score "{snapshot}" "{mail}" | head -1'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=False)
+
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == b""
+
+
+def test_the_demo_goes_on_until_ctrl_c_and_then_says_what_it_did() -> None:
+    """Live scores until then."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamnb", "demo", "--rate", "100"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    shown = [process.stdout.readline() for _ in range(50)]
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=30)
+
+    assert process.returncode == 0
+    assert sum(" new " in line for line in shown) > 40
+    assert "digest" in rest

@@ -1,0 +1,186 @@
+"""Snapshots compared, added and exported: by function, and as an operator types it."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from streamnb.base.offsets import Account
+from streamnb.base.record import Partition
+from streamnb.base.snapshot import Snapshot
+from streamnb.cli import app, export
+from streamnb.cli.snapshot_diff import Change, difference, merged
+from streamnb.config import assembly
+from streamnb.config.settings import Settings, decode
+from streamnb.errors import SettingsError, SnapshotError, StreamnbError
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.storage import directory as snapshots
+from tests.fuzz.snapshots import mixed_example
+
+MAIL = (("win money now", "spam"), ("lunch at noon", "ham"), ("win a prize", "spam"), ("noon meeting", "ham"))
+LATER = (("win money money", "spam"), ("list of parcels", "list"))
+
+
+def learned(
+    mail: tuple[tuple[str, str], ...], partition: int = 0, settings: Settings | None = None
+) -> Snapshot:
+    """A snapshot of some mail, read from one partition."""
+    loaded = settings or Settings()
+    model = assembly.model(loaded)
+    for text, label in mail:
+        model.learn_one({"text": text}, label)
+    snapshot = assembly.snapshot_of(loaded, model)
+    snapshot.source = {"cluster": "c-1"}
+    snapshot.accounts = {Partition("mail", partition): Account(0, len(mail), scored=len(mail))}
+    return snapshot
+
+
+def test_a_snapshot_does_not_differ_from_itself() -> None:
+    """Nor from the same mail learned again."""
+    for snapshot in (learned(MAIL), mixed_example()):
+        assert difference(snapshot, snapshot)[1:] == ([], [], [], 0, [])
+    assert difference(learned(MAIL), learned(MAIL)).same_state
+
+
+def test_what_differs_is_named_and_the_most_changed_counts_first() -> None:
+    """Settings, positions, classes, counts."""
+    words = decode({"tokens": {"rule": "words"}}, "here")
+    found = difference(learned(MAIL), learned((*MAIL, *LATER)), top=2)
+
+    assert not found.same_state
+    assert found.settings == []
+    assert found.offsets == ["next_offset.mail-0: 4 -> 6"]
+    assert found.classes == ["list: null -> 1.0", "spam: 2.0 -> 3.0"]
+    assert found.tokens_changed == 5
+    assert found.most_changed[0] == Change("words", "money", "spam", 177 / 256, (177 + 281) / 256)
+    assert len(found.most_changed) == 2
+    assert difference(learned(MAIL), learned(MAIL, settings=words)).settings[0].startswith("statistics.model")
+
+
+def test_merged_is_what_one_model_would_have_learned_of_both() -> None:
+    """The order-free part to the bit, with the offsets of both."""
+    first, second = learned(MAIL), learned(LATER, partition=1)
+    both = merged(first, second)
+
+    assert both.digest["order_free"] == learned((*MAIL, *LATER)).digest["order_free"]
+    assert both.accounts == {**first.accounts, **second.accounts}
+    assert both.lineage == [{"event": "merged", "digests": [first.digest["all"], second.digest["all"]]}]
+    assert assembly.restored(both)[1].digest() == both.digest
+
+
+def test_what_would_count_twice_is_not_merged_unless_offsets_are_left_out() -> None:
+    """One partition in both, or two logs under one name."""
+    first, second = learned(MAIL), learned(LATER)
+    with pytest.raises(SnapshotError, match="Both have read mail-0: records would count twice"):
+        merged(first, second)
+    other = learned(LATER, partition=1)
+    other.source = {"cluster": "c-2"}
+    with pytest.raises(SnapshotError, match="cluster is c-1 in one and c-2 in the other") as caught:
+        merged(first, other)
+    assert "--statistics-only" in caught.value.hint
+    assert merged(first, second, statistics_only=True).accounts == {}
+    with pytest.raises(SnapshotError, match="cannot be merged"):
+        merged(first, mixed_example())
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_exported_counts_are_the_models(tmp_path: Path, suffix: str) -> None:
+    """Every count that is not 0, and no other; whatever stands in a token."""
+    snapshot = learned((*MAIL, *LATER, ('a, "b"\nc', "ham")))
+    _, model = assembly.restored(snapshot)
+    path = tmp_path / f"counts.{suffix}"
+    export.write(path, export.COUNTS, export.counts(model))
+    if suffix == "csv":
+        with path.open(newline="", encoding="utf-8") as file:
+            names, *rows = csv.reader(file)
+        found = [(view, token, label, float(n)) for view, token, label, n in rows]
+    else:
+        table = parquet.read_table(path)
+        names = table.column_names
+        found = [tuple(row.values()) for row in table.to_pylist()]
+
+    assert tuple(names) == export.COUNTS
+    assert found == list(export.counts(model))
+    assert sum(n for *_, n in found) == sum(model.counts["words"].totals)
+
+
+def test_the_exported_weights_score_as_the_model_does(tmp_path: Path) -> None:
+    """Log odds are the intercept and the sum of the weights of a message's words."""
+    settings = decode({"model": {"head": "product"}}, "here")
+    snapshot = learned(MAIL, settings=settings)
+    _, model = assembly.restored(snapshot)
+    rows = {row[:2]: row for row in export.weights(snapshot)}
+    text = "win noon"
+    score = rows["", ""][3] + 177 / 256 * sum(rows["words", word][3] for word in text.split())
+
+    assert {row[2] for row in rows.values()} == {"ham"}
+    assert score == pytest.approx(
+        model.score_one({"text": text}).log_odds[0][0 if model.classes[0] == "ham" else 1]
+    )
+    calibrated = list(export.weights(learned(MAIL), ("spam", "ham")))
+    assert calibrated[0][2] == "spam"
+    assert len(calibrated) == len(rows)
+    with pytest.raises(SnapshotError, match="two classes that were labelled must be named"):
+        list(export.weights(learned((*MAIL, *LATER))))
+    with pytest.raises(SettingsError, match="says no format"):
+        export.write(tmp_path / "counts.xlsx", export.COUNTS, [])
+
+
+def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
+    """Each of them, once."""
+    first, second, both = tmp_path / "a.snb", tmp_path / "b.snb", tmp_path / "c.snb"
+    snapshots.write(first, learned(MAIL))
+    snapshots.write(second, learned(LATER, partition=1))
+
+    def said(*words: object) -> str:
+        done = CliRunner().invoke(app, ["snapshot", *map(str, words)], catch_exceptions=False)
+        assert done.exit_code == 0
+        return done.stdout
+
+    assert "6 messages, offsets of 2 partitions" in said("merge", first, second, "-o", both)
+    assert "words: 'money' in spam" in said("diff", first, both)
+    assert '"tokens_changed":5' in said("diff", first, both, "--json")
+    assert "counts.csv" in said("export", both, "-o", tmp_path / "counts.csv")
+    assert "weights.csv" in said("export", first, "-o", tmp_path / "weights.csv", "--weights")
+    with pytest.raises(StreamnbError, match="not two classes"):
+        said("export", first, "-o", tmp_path / "other.csv", "--weights", "--classes", "spam")
+
+    store = snapshots.SnapshotDirectory(tmp_path / "kept")
+    for n in range(2, 5):
+        store.write(learned(MAIL[:n]))
+    with pytest.raises(StreamnbError, match="in use by another learner"):
+        said("rollback", tmp_path / "kept", 1)
+    assert "stays" in said("pin", tmp_path / "kept", 1)
+    assert "no longer" in said("unpin", tmp_path / "kept", 1)
+    store.close()
+    assert "snapshot 4 is 1 again" in said("rollback", tmp_path / "kept", 1)
+    store = snapshots.SnapshotDirectory(tmp_path / "kept")
+    newest = store.newest()
+    store.close()
+    assert newest is not None
+    assert newest.digest == learned(MAIL[:2]).digest
+    with pytest.raises(SettingsError, match="not a directory"):
+        said("rollback", tmp_path / "nowhere", 1)
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("command", ["pin", "unpin", "rollback"])
+def test_G8_a_snapshot_is_named_by_its_number_alone(command: str, tmp_path: Path) -> None:
+    """A path in its place leads nowhere."""
+    snapshots.SnapshotDirectory(tmp_path / "kept").close()
+    for name in ("../../etc/passwd", "snapshot-0000000001.snb", "-1", "1e3"):
+        result = CliRunner().invoke(app, ["snapshot", command, str(tmp_path / "kept"), "--", name])
+        assert result.exit_code == 2, result.output
+
+
+def test_a_model_that_was_merged_is_gone_on_from(tmp_path: Path) -> None:
+    """Its file is a snapshot as any other."""
+    path = tmp_path / "both.snb"
+    snapshots.write(path, merged(learned(MAIL), learned(LATER, partition=1)))
+    _, model = assembly.restored(assembly.snapshot_at(path))
+    assert isinstance(model, NaiveBayes)
+    assert assembly.verify(path) == model.digest()["all"]

@@ -1,0 +1,180 @@
+"""A grid is chosen from on one part of a stream and judged on the other, as if each were run alone."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnb.base.batch import Batch, Label
+from streamnb.cli.tuning import Candidate, Tuned, candidates, toml, tune
+from streamnb.config import assembly
+from streamnb.config.settings import Settings, load
+from streamnb.errors import DataError, SettingsError
+from streamnb.evaluation import Evaluation, Prequential, evaluate
+from tests.cli.test_cli import SPAM, streamnb
+from tests.support.streams import lines_of
+
+TEXTBOOK = Path(__file__).parents[2] / "configs" / "textbook.toml"
+
+
+def mails(n: int) -> tuple[list[str], list[Label | None]]:
+    """The mailbox's first messages that have a label."""
+    found = [mail for line in lines_of("mailbox")[: 2 * n] if (mail := orjson.loads(line))["label"]][:n]
+    return [mail["text"] for mail in found], [mail["label"] for mail in found]
+
+
+def batches(texts: list[str], labels: list[Label | None], size: int) -> list[Batch]:
+    """The same, `size` at a time."""
+    return [Batch({"text": texts[i : i + size]}, labels[i : i + size]) for i in range(0, len(texts), size)]
+
+
+def tuned(grid: list[Candidate], n: int, n_first: int, size: int = 70) -> Tuned:
+    """What a grid over `textbook.toml` comes to."""
+    *_, found = tune(TEXTBOOK, (), grid, batches(*mails(n), size), n_first)
+    assert found is not None
+    return found
+
+
+def alone(change: str, n: int, n_first: int) -> tuple[Evaluation, Evaluation]:
+    """One candidate by itself: its figures on the first part and on the rest."""
+    model = assembly.model(load(TEXTBOOK, [change] if change else []))
+    texts, labels = mails(n)
+    figures = []
+    for part in (slice(n_first), slice(n_first, None)):
+        judgement = Prequential(warm_up=0)
+        for _ in evaluate(model, batches(texts[part], labels[part], 1000), judgement=judgement):
+            pass
+        figures.append(judgement.figures(model.classes))
+    return figures[0], figures[1]
+
+
+@pytest.mark.parametrize("size", [1, 70, 1000])
+def test_every_candidate_is_judged_as_if_it_were_alone(size: int) -> None:
+    """Whatever the batches; the rest is judged by a model that learned the first part."""
+    grid = candidates(Settings(), ["tokens.token_length_min=1,3", "tokens.token_length_max=4,64"])
+    assert len(grid) == 4
+    found = tuned(grid[1:3], 300, 140, size)
+    changes = ["", *(one.changes for one in grid[1:3])]
+    for (_, figures), change in zip(found.first, changes, strict=True):
+        model = assembly.model(load(TEXTBOOK, list(change)))
+        judgement = Prequential(warm_up=0)
+        texts, labels = mails(300)
+        for _ in evaluate(model, batches(texts[:140], labels[:140], 1000), judgement=judgement):
+            pass
+        assert figures.log_loss == pytest.approx(judgement.figures(model.classes).log_loss, rel=1e-12)
+    assert found.given.log_loss == pytest.approx(alone("", 300, 140)[1].log_loss, rel=1e-12)
+    assert found.given.n == 160
+
+
+def test_the_best_of_the_first_part_is_reported_on_the_rest() -> None:
+    """With its difference from the given settings; it keeps what it has learned."""
+    wild = Candidate("wild", ("tokens.token_length_max=1",))
+    better = Candidate("calm", ('model.head="calibrated"',))
+    found = tuned([wild, better], 600, 300)
+    assert found.best is better
+    assert found.rest.log_loss == pytest.approx(alone(better.changes[0], 600, 300)[1].log_loss, rel=1e-12)
+    assert found.apart is not None
+    assert found.apart.log_loss == pytest.approx(found.rest.log_loss - found.given.log_loss)
+
+
+def test_of_equals_the_given_settings_stay() -> None:
+    """And there is no difference to speak of."""
+    found = tuned([Candidate("same", ("tokens.token_length_min=1",))], 200, 100)
+    assert found.best.changes == ()
+    assert found.apart is None
+    assert found.rest is found.given
+
+
+def test_nothing_left_to_report_on_is_said() -> None:
+    """A part that is the whole."""
+    with pytest.raises(DataError, match="No labelled message is left"):
+        tuned([], 50, 50)
+
+
+def test_nothing_to_choose_by_is_said() -> None:
+    """A first part in which every message is the first of its class."""
+    with pytest.raises(DataError, match="Nothing can be judged by the first part"):
+        tuned([], 50, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('message.text=["subject"]', "reads other messages"),
+        ('labels={ham = "good"}', "reads other messages"),
+        ("forgetting.half_life_s=60", "lines of a file have none"),
+        ('views=[{name="a", reader={kind="category", field="a"}}]', "looks at the field `a`"),
+    ],
+)
+def test_what_the_lines_do_not_hold_is_no_candidate(change: str, said: str) -> None:
+    """They are read once, by the given settings."""
+    with pytest.raises(SettingsError, match=said):
+        tuned([Candidate(change, (change,))], 50, 25)
+
+
+def test_the_default_grid_is_smoothing_views_and_half_lives_and_loads() -> None:
+    """Each candidate's line is TOML, and settings; other views than of text stay."""
+    mixed = load(
+        Path(SPAM),
+        ['views=[{name="w", reader={kind="words"}}, {name="c", reader={kind="category", field="c"}}]'],
+    )
+    for settings, views in ((load(Path(SPAM)), 0), (mixed, 1)):
+        grid = candidates(settings, ())
+        *of_views, shorter, longer = grid
+        assert len(of_views) == 16
+        for one in of_views:
+            (line,) = one.changes
+            assert "views" in tomllib.loads(line)
+            assert len(load(Path(SPAM), [line]).views) == one.name.count("+") + 1 + views
+        half_lives = [
+            load(Path(SPAM), one.changes).forgetting.half_life_messages for one in (shorter, longer)
+        ]
+        assert half_lives == [1000, 4000]
+    timed = load(Path(SPAM), ["forgetting.half_life_s=60"])
+    assert len(candidates(timed, ())) == 16
+
+
+def test_a_grid_that_is_none_is_refused() -> None:
+    """By what it is, with what to write."""
+    with pytest.raises(SettingsError, match=r"is no line of a grid\. Write --grid table.key=value"):
+        candidates(Settings(), ["alpha"])
+    with pytest.raises(SettingsError, match="The grid has 100 combinations, more than 64"):
+        candidates(Settings(), [f"a={','.join(map(str, range(10)))}", f"b={','.join(map(str, range(10)))}"])
+
+
+VALUES = st.recursive(
+    st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9) | st.text("ab\"\\\n' é", max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("abc_", min_size=1), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(VALUES)
+def test_a_value_comes_back_from_its_toml(value: object) -> None:
+    """On one line, so that --set takes it."""
+    line = f"value = {toml(value)}"
+    assert "\n" not in line
+    assert tomllib.loads(line)["value"] == value
+
+
+def test_tune_says_whether_the_difference_is_noise(tmp_path: Path) -> None:
+    """And prints one object where it is asked to; standard input is refused."""
+    path = tmp_path / "mail.jsonl"
+    path.write_bytes(b"\n".join(lines_of("mailbox")[:400]))
+    words = ("tune", str(path), "--config", str(TEXTBOOK), "--grid", 'model.head="calibrated","product"')
+    told = streamnb(*words).stdout.decode()
+    found = orjson.loads(streamnb(*words, "--json").stdout)
+    assert "3 models at once" in told
+    low, high = found["apart"]["interval"]
+    assert ("within noise" in told) == found["apart"]["within_noise"] == (low <= 0 <= high)
+    assert found["best"]["changes"] == ['model.head="calibrated"']
+    piped = streamnb("tune", "-", "--config", SPAM, stdin=b"")
+    assert piped.returncode == 2
+    assert piped.stderr.count(b"\n") == 1

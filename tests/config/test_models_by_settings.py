@@ -1,0 +1,192 @@
+"""Every model through a settings file: built, learned, kept in a snapshot, and gone on from."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from streamnb.base.batch import Batch
+from streamnb.cli.history import History
+from streamnb.config import assembly
+from streamnb.config.settings import load
+from streamnb.errors import SettingsError
+from streamnb.storage import directory as snapshots
+
+VIEWS = {
+    "bernoulli": """
+[[views]]
+name = "coins"
+reader = { kind = "words" }
+event_model = { kind = "bernoulli", unknown = "smooth", smoothing = { kind = "beta", a = 0.5, b = 1.0 } }
+""",
+    "complement": """
+[prior]
+kind = "fallback"
+[[views]]
+name = "words"
+reader = { kind = "words" }
+event_model = { kind = "multinomial", weight = "counts", unknown = "smooth", complement = true }
+""",
+    "boolean": """
+[model]
+head = "product"
+[[views]]
+name = "words"
+reader = { kind = "words" }
+event_model = { kind = "multinomial", weight = "boolean" }
+""",
+    "categories and flags": """
+[[views]]
+name = "kinds"
+reader = { kind = "categories", fields = ["country", "device"] }
+event_model = { kind = "categorical", smoothing = { kind = "dirichlet", mu = 3.0 } }
+[[views]]
+name = "flags"
+reader = { kind = "flags", fields = ["paid"] }
+""",
+    "numbers": """
+[[views]]
+name = "numbers"
+reader = { kind = "numbers", fields = ["amount", "age"] }
+event_model = { kind = "gaussian", variance = "shared", robust = 0.001 }
+""",
+    "given variance": """
+[[views]]
+name = "amount"
+reader = { kind = "number", field = "amount" }
+event_model = { kind = "gaussian", variance = 2.5 }
+""",
+    "discriminant": """
+[[views]]
+name = "numbers"
+reader = { kind = "numbers", fields = ["amount", "age"] }
+event_model = { kind = "multivariate", covariance = "class", messages_per_coordinate = 2 }
+""",
+    "ranges": """
+[[views]]
+name = "numbers"
+reader = { kind = "numbers", fields = ["amount"] }
+event_model = { kind = "binned", edges = [2, 4] }
+[[views]]
+name = "learned"
+reader = { kind = "numbers", fields = ["age"] }
+event_model = { kind = "binned", bins = 3, warm_up = 10 }
+""",
+    "everything under the calibrated head": """
+[[views]]
+name = "words"
+reader = { kind = "words" }
+[[views]]
+name = "kinds"
+reader = { kind = "categories", fields = ["country"] }
+[[views]]
+name = "numbers"
+reader = { kind = "numbers", fields = ["amount"] }
+event_model = { kind = "multivariate" }
+[[views]]
+name = "age"
+reader = { kind = "numbers", fields = ["age"] }
+event_model = { kind = "binned" }
+""",
+}
+MESSAGE = """
+[message]
+category = ["country", "device"]
+flag = ["paid"]
+number = ["amount", "age"]
+"""
+
+
+def _mail(path: Path, first: int, last: int) -> Path:
+    lines = []
+    for i in range(first, last):
+        message = {
+            "text": f"{'win cash' if i % 3 else 'lunch noon'} number {i % 7}",
+            "country": ["no", "de", None][i % 3],
+            "device": "phone" if i % 4 else "desk",
+            "paid": i % 5 == 0,
+            "amount": (i * 7) % 5 + (2.5 if i % 3 else 0.0),
+            "label": "spam" if i % 3 else "ham",
+        }
+        if i % 6:
+            message["age"] = 20 + (i * 11) % 60
+        lines.append(orjson.dumps(message))
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+@pytest.mark.parametrize("views", VIEWS.values(), ids=VIEWS)
+def test_a_model_of_settings_goes_on_from_its_snapshot(views: str, tmp_path: Path) -> None:
+    """Half of the stream, a file, the other half: the state of a model that saw it all."""
+    config = tmp_path / "model.toml"
+    config.write_text(MESSAGE + views)
+    settings = load(config)
+    decoder = assembly.decoder(settings)
+
+    def batches(first: int, last: int) -> list[Batch]:
+        history = History(str(_mail(tmp_path / "mail.jsonl", first, last)), decoder)
+        found = [messages.batch for _, messages in history.batches()]
+        assert history.refused == 0
+        return found
+
+    whole, half = assembly.model(settings), assembly.model(settings)
+    for batch in batches(0, 120):
+        whole.step(batch)
+    for batch in batches(0, 60):
+        half.step(batch)
+    snapshots.write(tmp_path / "half.snb", assembly.snapshot_of(settings, half))
+    held = snapshots.read(tmp_path / "half.snb")
+    assert held.digest == half.digest()
+    _, model = assembly.restored(held)
+    for batch in batches(60, 120):
+        scores = model.step(batch)
+    assert model.digest() == whole.digest()
+    assert scores.posterior[-1].sum() == pytest.approx(1.0)
+    right = sum(
+        scores.classes[int(row.argmax())] == label
+        for row, label in zip(scores.posterior, batch.labels, strict=True)
+    )
+    assert right / len(batch) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("views", "what"),
+    [
+        ('reader = { kind = "numbers" }', "does not name the fields"),
+        ('reader = { kind = "categories", field = "country" }', "does not name the fields"),
+        ('reader = { kind = "numbers", fields = ["height"] }', "absent from `message.number`"),
+        ('reader = { kind = "flags", fields = ["country"] }', "absent from `message.flag`"),
+        ('reader = { kind = "terms", field = "text" }', "counted already"),
+        (
+            'reader = { kind = "flags", fields = ["paid"] }\nevent_model = { kind = "gaussian" }',
+            "flags go with",
+        ),
+        (
+            (
+                'reader = { kind = "words" }\n'
+                'event_model = { kind = "bernoulli", smoothing = { kind = "beta", a = -1.0 } }'
+            ),
+            "`a` must be",
+        ),
+        (
+            (
+                'reader = { kind = "numbers", fields = ["age"] }\n'
+                'event_model = { kind = "binned", edges = [2, 1] }'
+            ),
+            "must grow",
+        ),
+        (
+            (
+                'reader = { kind = "numbers", fields = ["age"] }\n'
+                'event_model = { kind = "gaussian", variance = "curved" }'
+            ),
+            "variance",
+        ),
+    ],
+)
+def test_a_view_that_cannot_be_is_refused_by_name(views: str, what: str, tmp_path: Path) -> None:
+    """When the settings are read, or when the decoder is made of them."""
+    config = tmp_path / "model.toml"
+    config.write_text(f'{MESSAGE}\n[[views]]\nname = "odd"\n{views}\n')
+    with pytest.raises(SettingsError, match=what):
+        assembly.decoder(load(config))

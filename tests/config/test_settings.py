@@ -1,0 +1,628 @@
+"""A configuration loads as what it says, or is refused in one sentence that names the setting."""
+
+from __future__ import annotations
+
+import copy
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamnb.base.snapshot import Snapshot, differences
+from streamnb.config import assembly
+from streamnb.config.endpoints import ConfluentOutput, KafkaInput
+from streamnb.config.settings import Settings, client, decode, load, paths
+from streamnb.engine.metrics import Metrics
+from streamnb.errors import SettingsError, SnapshotError, StreamnbError
+from streamnb.naive_bayes.event_models.smoothing import Laplace
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.storage.directory import SnapshotDirectory
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+FULL = CONFIGS / "streamnb.toml"
+SECRET = "hunter2-canary"
+
+Tables = dict[str, Any]
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    """A configuration file of that text."""
+    path = tmp_path / "streamnb.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refusal(tmp_path: Path, text: str, *changes: str) -> SettingsError:
+    """Why a file is refused."""
+    with pytest.raises(SettingsError) as caught:
+        load(written(tmp_path, text), changes)
+    return caught.value
+
+
+# ---- what is shipped
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.name)
+def test_what_is_shipped_builds_a_model_and_a_decoder(path: Path) -> None:
+    """And all but the reference have source, sink and dead letters."""
+    loaded = load(path)
+    model = assembly.model(loaded)
+    model.learn_one({"text": "win money"}, "spam")
+    model.learn_one({"text": "lunch"}, "ham")
+    assert model.predict_one({"text": "money"}) == "spam"
+    assert assembly.decoder(loaded).fields.text == ("text",)
+    if path != FULL:
+        assert isinstance(assembly.check_rooms(loaded)[0], KafkaInput)
+        assert loaded.engine.start == "earliest"
+        assert loaded.snapshots.directory.endswith(path.stem)
+
+
+def shown() -> dict[str, str]:
+    """Each key that the reference file shows, in use or commented out, with its line.
+
+    An inline table's keys stand under the key it is given to.
+    """
+    found: dict[str, str] = {}
+    table = ""
+    for line in FULL.read_text(encoding="utf-8").splitlines():
+        heading = re.match(r"(?:# )?\[+([a-z_.]+)\]+\s*(?:#|$)", line)
+        if heading:
+            table = heading[1]
+            found.setdefault(table, line)
+            continue
+        key = re.match(r"(?:# )?([a-z_]+) = (.+)", line)
+        if key:
+            path = f"{table}.{key[1]}"
+            found.setdefault(path, line)
+            for inner in _inline(key[2], path):
+                found.setdefault(inner, line)
+        note = re.match(r"# (weight|unknown|smoothing): +(.+)", line)
+        if note and table == "views":
+            for inner in _inline(note[2], f"views.event_model.{note[1]}"):
+                found.setdefault(inner, line)
+    return found
+
+
+def _inline(text: str, path: str) -> Iterator[str]:
+    """The paths of the keys of inline tables, nested ones too."""
+    stack: list[str] = []
+    last = path
+    for token in re.findall(r'"[^"]*"|#.*|[{}]|[a-z_]+(?= = )', text):
+        if token.startswith("#"):
+            return
+        if token == "{":
+            stack.append(last)
+        elif token == "}":
+            last = stack.pop()
+        elif not token.startswith('"') and stack:
+            last = f"{stack[-1]}.{token}"
+            yield last
+
+
+def test_the_reference_shows_every_setting() -> None:
+    """A setting without a line in configs/streamnb.toml fails here by its name."""
+    lacking = [path for path in paths() if path not in shown()]
+    assert lacking == []
+
+
+def test_the_reference_shows_nothing_else() -> None:
+    """What it calls a setting is one; [labels], [kafka] and [confluent] hold names of others."""
+    known = {*paths(), *(path.rpartition(".")[0] for path in paths())}
+    own = {path for path in shown() if not re.match(r"(labels|kafka|confluent)\.|prior\.p\.", path)}
+    assert own - known == set()
+
+
+def test_the_reference_gives_a_reason_for_every_setting() -> None:
+    """On its line, on its table's, or in the comment that leads into the table."""
+    text = FULL.read_text(encoding="utf-8")
+    bare = []
+    for line in text.splitlines():
+        key = re.match(r"(# )?([a-z_]+) = ", line)
+        if key and "#" not in line[len(key[0]) :]:
+            bare.append(line.removeprefix("# ").split(" = ")[0])
+    explained_above = {"name", "reader", "event_model"}  # of [[views]]
+    explained_once = {"kind", "topic", "topics", "path", "in_flight_max", "in_flight_bytes_max"}
+    explained_once |= {"delivery_timeout_ms"}
+    explained_once |= {"kafka", "confluent"}
+    clients_own = {"bootstrap_servers", "security_protocol"}
+    self_evident = {"category", "number", "flag", "ratio_window_records", "true"}
+    assert set(bare) <= explained_above | explained_once | clients_own | self_evident
+
+
+def test_the_defaults_shown_are_the_defaults() -> None:
+    """Decoded, the reference file is what no file at all would be."""
+    assert load(FULL) == Settings()
+
+
+def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
+    """A commented-out setting, taken by itself, changes nothing; rooms are taken as a whole."""
+    text = FULL.read_text(encoding="utf-8")
+    tables = tomllib.loads(
+        re.sub(
+            r"(?m)^# (line_bytes_max|in_flight_max|in_flight_bytes_max|delivery_timeout_ms) =", r"\1 =", text
+        )
+    )
+    assert tables.keys() == tomllib.loads(text).keys()
+    rooms: Tables = {"source": {"kind": "jsonl", "path": "-"}, "sink": {"kind": "kafka", "topic": "scores"}}
+    bare = decode(rooms, "test")
+    for table, key in (
+        ("source", "line_bytes_max"),
+        ("sink", "in_flight_max"),
+        ("sink", "in_flight_bytes_max"),
+        ("sink", "delivery_timeout_ms"),
+    ):
+        shown_value = re.search(rf"(?m)^# {key} = (\d+)", text)
+        assert shown_value is not None, key
+        with_it = copy.deepcopy(rooms)
+        with_it[table][key] = int(shown_value[1])
+        assert decode(with_it, "test") == bare, key
+    prior = {"prior": {"kind": "learned", "smoothing": 0.0}}
+    assert decode(prior, "test").prior == decode({"prior": {"kind": "learned"}}, "test").prior
+    letters = '[[views]]\nname = "l"\nreader = { kind = "characters", n = 4, characters_max = 3000 }'
+    assert letters.splitlines()[2].split(" }")[0] in text
+    short = '[[views]]\nname = "l"\nreader = { kind = "characters" }'
+    assert decode(tomllib.loads(letters), "test") == decode(tomllib.loads(short), "test")
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "[engine]\npol_timeout_ms = 1",
+            r"`engine\.pol_timeout_ms` is not a setting\. Did you mean `engine\.poll_timeout_ms`\?",
+        ),
+        ("[engin]\nstart = 1", r"`engin` is not a setting\. Did you mean `engine`\?"),
+        (
+            '[[views]]\nname = "w"\nreader = { kind = "words", feilds = ["a"] }',
+            r"`views\[0\]\.reader\.feilds` is not a setting\. Did you mean `views\.reader\.fields`\?",
+        ),
+        ('[engine]\nbatch_records_max = "many"', r"`engine\.batch_records_max`: Expected `int`, got `str`"),
+        ("[engine]\nbatch_records_max = 0", r"`engine`: `batch_records_max` must be at least 1"),
+        ("[engine]\npoll_timeout_ms = -1", r"`engine`: .*`poll_timeout_ms`.* must not be below 0"),
+        ("[engine]\nstart = -1", r"`engine`: `start`.* must not be below 0"),
+        ('[engine]\nstart = "yesterday"', r"`engine\.start`: Invalid enum value 'yesterday'"),
+        ("[engine]\nstop_deadline_s = nan", r"`engine`: .*`stop_deadline_s` above 0"),
+        ("[snapshots]\ninterval_s = -1.0", r"`snapshots`: an interval must be above 0"),
+        ("[snapshots]\ninterval_s = nan", r"`snapshots`: an interval must be above 0"),
+        ("[snapshots]\nkeep = 0", r"`snapshots`: .*`keep`"),
+        ("[message]\nbytes_max = 0", r"`message`: `bytes_max` must be at least 1"),
+        ("[output]\nexplanation = -1", r"`output`: `explanation` must not be below 0"),
+        ('[output]\nemit = "none"', r"`output\.emit`: Invalid enum value 'none'"),
+        ("[metrics]\nport = 65536", r"`metrics`: `port` must be from 0 to 65535"),
+        ("[tokens]\ntoken_length_max = 0", r"`tokens`: a limit of tokens or characters must be at least 1"),
+        ('[tokens]\nstop_words = ["xx"]', r"`tokens`: no stop words for 'xx'; there are lists for .*, en, "),
+        ('[tokens]\nwhole = ["url"]', r"`tokens\.whole\[0\]`: Invalid enum value 'url'"),
+        ("[tokens]\ntoken_length_min = 65", r"`tokens`: `token_length_min` must not be above"),
+        ("[dead_letters]\nratio_max = 1.5", r"`dead_letters`: `ratio_max` must be from 0 to 1"),
+        ('[model]\nclasses = ["a", "b"]\nclasses_max = 1', r"`model`: `classes_max` must be at least 1"),
+        ('[model]\nhead = "best"', r"`model\.head`: Invalid enum value 'best'"),
+        ("[labels]\ntrue = 1", r"`labels\[\.\.\.\]`: Expected `str`, got `int`"),
+        ('[sink]\nkind = "rabbit"', r"`sink\.kind`: Invalid value 'rabbit'"),
+        ('[sink]\ntopic = "t"', r"`sink`: Object missing required field `kind`"),
+        ('[sink]\nkind = "kafka"\ntopic = "t"\nin_flight_max = 0', r"`sink`: `in_flight_max`"),
+        ('[source]\nkind = "jsonl"\npath = "-"\nline_bytes_max = 0', r"`source`: `line_bytes_max`"),
+        ('[prior]\nkind = "fixed"\np = { spam = -1.0 }', r"`prior`: `p` must give"),
+        ("engine = 3", r"`engine`: Expected `object`, got `int`"),
+        ("x = " + "[" * 5000, r"(is not TOML|is nested too deeply)"),
+        ("x = " + "9" * 5000, r"is not TOML"),
+        ("[engine\n", r"is not TOML: .*line 1"),
+        ("[model]\n\nname = \n", r"is not TOML: .*line 3"),
+        ("[model]\nname = 'a'\nname = 'b'", r"is not TOML: Cannot overwrite"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, sentence: str) -> None:
+    """The file, the setting, what is wrong, and what to do."""
+    error = refusal(tmp_path, text)
+    assert re.search(sentence, str(error)), str(error)
+    assert str(tmp_path) in error.what
+    assert error.hint
+
+
+@pytest.mark.parametrize("alpha", ["0", "0.0", "-1.0", "inf", "nan"])
+def test_a_pseudo_count_is_above_zero_and_finite(tmp_path: Path, alpha: str) -> None:
+    """Zero has a name of its own, ``none``."""
+    smoothing = f'{{ kind = "laplace", alpha = {alpha} }}'
+    text = (
+        '[[views]]\nname = "w"\nreader = { kind = "words" }\n'
+        f'event_model = {{ kind = "multinomial", smoothing = {smoothing} }}'
+    )
+    error = refusal(tmp_path, text)
+    assert re.search(
+        r"`views\[0\]\.event_model\.smoothing`: `alpha` must be above 0, from 1e-100 to 1e100", error.what
+    )
+
+
+def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
+    """As settings, with the exit code of settings."""
+    (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
+    for name, what in (
+        ("absent.toml", "No such file"),
+        ("latin.toml", "is not UTF-8"),
+        (".", "Is a directory"),
+    ):
+        with pytest.raises(SettingsError, match=what) as caught:
+            load(tmp_path / name)
+        assert caught.value.exit_code == 2
+
+
+def test_a_change_goes_over_the_file(tmp_path: Path) -> None:
+    """The value is TOML, or text where it is none; tables that the file lacks are made."""
+    path = written(tmp_path, '[engine]\nstart = "earliest"\n')
+    loaded = load(
+        path,
+        [
+            "engine.start=latest",
+            "engine.batch_records_max = 5",
+            "model.classes=['a', 'b']",
+            "model.name=x=y",
+            "kafka.bootstrap_servers=127.0.0.1:9092",
+            "output.state=true",
+        ],
+    )
+    assert loaded.engine.start == "latest"
+    assert loaded.engine.batch_records_max == 5
+    assert loaded.model.classes == ("a", "b")
+    assert loaded.model.name == "x=y"
+    assert loaded.kafka == {"bootstrap_servers": "127.0.0.1:9092"}
+    assert loaded.output.state is True
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("engine.start", "is not a change"),
+        ("=3", "is not a change"),
+        ("engine..start=3", "is not a change"),
+        ("engine.start.deep=3", "`start` is not a table"),
+        ("engine.strat=latest", r"`engine\.strat` is not a setting\. Did you mean `engine\.start`\?"),
+        ("engine.batch_records_max=many", "Expected `int`, got `str`"),
+        ("engine=3", "Expected `object`, got `int`"),
+        ("engine.start=" + "[" * 5000, "Invalid enum value"),
+    ],
+)
+def test_a_wrong_change_is_refused(tmp_path: Path, change: str, sentence: str) -> None:
+    """With what was asked and what was meant, perhaps."""
+    assert re.search(sentence, str(refusal(tmp_path, '[engine]\nstart = "earliest"\n', change)))
+
+
+# ---- secrets
+
+
+def test_a_secret_is_looked_up_and_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in what the client is given, and in no repr."""
+    monkeypatch.setenv("STREAMNB_TEST_PASSWORD", SECRET)
+    path = written(tmp_path, '[kafka]\nsasl_plain_password = { env = "STREAMNB_TEST_PASSWORD" }\n')
+    loaded = load(path)
+    assert client(loaded)["sasl_plain_password"] == SECRET
+    assert SECRET not in repr(loaded) + str(loaded) + str(assembly.description(loaded))
+
+
+def test_a_secret_in_the_file_is_refused_without_being_repeated(tmp_path: Path) -> None:
+    """Wherever client settings may stand, and by --set as well."""
+    output = f'kind = "kafka"\ntopic = "t"\nkafka = {{ ssl_password = "{SECRET}" }}'
+    source = output.replace('topic = "t"', 'topics = ["t"]')
+    confluent = f'kind = "confluent"\ntopic = "t"\nconfluent = {{ "ssl.key.password" = "{SECRET}" }}'
+    for text in (
+        f'[kafka]\nsasl_plain_password = "{SECRET}"',
+        f'[kafka]\nclient_secret = "{SECRET}"',
+        f"[source]\n{source}",
+        f"[sink]\n{output}",
+        f"[dead_letters.sink]\n{output}",
+        f'[confluent]\nsasl.password = "{SECRET}"',
+        f'[confluent]\n"sasl.password" = "{SECRET}"',
+        f'[confluent]\nsasl.password = {{ file = "{SECRET}" }}',
+        f'[confluent]\nssl.key.pem = "{SECRET}"',
+        f"[sink]\n{confluent}",
+        f'[kafka]\nsasl_plain_password = "{SECRET}',
+        f'[kafka]\nsasl_plain_password = {{ env = "{SECRET}" }}\n[kafka]\n',
+    ):
+        error = refusal(tmp_path, text)
+        assert SECRET not in str(error)
+        assert SECRET not in repr(error)
+    for change in (f"kafka.sasl_plain_password={SECRET}", f"kafka.sasl_plain_password.x={SECRET}"):
+        error = refusal(tmp_path, '[kafka]\nsasl_plain_password = "x"', change)
+        assert SECRET not in str(error) + repr(error)
+
+
+def test_a_secret_that_cannot_be_found_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable and the setting; a table of another form is refused."""
+    monkeypatch.delenv("STREAMNB_TEST_PASSWORD", raising=False)
+    lacking = decode({"kafka": {"sasl_plain_password": {"env": "STREAMNB_TEST_PASSWORD"}}}, "test")
+    with pytest.raises(SettingsError, match=r"`sasl_plain_password` asks for .* STREAMNB_TEST_PASSWORD"):
+        client(lacking)
+    for table in ({"file": "/run/secret"}, {"env": 3}, {"env": "HOME", "or": SECRET}):
+        with pytest.raises(SettingsError, match=r"`ssl_password` is a table") as caught:
+            client(decode({"kafka": {"ssl_password": table}}, "test"))
+        assert SECRET not in str(caught.value)
+
+
+def test_a_rooms_client_settings_go_over_the_common_ones() -> None:
+    """Key by key."""
+    room = {"kind": "kafka", "topics": ["a"], "kafka": {"b": 3}}
+    loaded = decode({"kafka": {"a": 1, "b": 2}, "source": room}, "test")
+    assert isinstance(loaded.source, KafkaInput)
+    assert client(loaded, loaded.source) == {"a": 1, "b": 3}
+
+
+def test_librdkafkas_names_may_stand_with_or_without_quotes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dot makes a table in TOML and in --set; the client is given one name, the room's over the common."""
+    monkeypatch.setenv("STREAMNB_TEST_PASSWORD", SECRET)
+    path = written(
+        tmp_path,
+        """
+        [confluent]
+        bootstrap.servers = "a:1"
+        "client.id" = "common"
+        sasl.password = { env = "STREAMNB_TEST_PASSWORD" }
+        [sink]
+        kind = "confluent"
+        topic = "t"
+        confluent = { client.id = "own", linger.ms = 5 }
+        """,
+    )
+    loaded = load(path, ["confluent.socket.keepalive.enable=true"])
+    assert isinstance(loaded.sink, ConfluentOutput)
+    assert client(loaded, loaded.sink) == {
+        "bootstrap.servers": "a:1",
+        "client.id": "own",
+        "sasl.password": SECRET,
+        "linger.ms": 5,
+        "socket.keepalive.enable": True,
+    }
+    assert client(loaded) == {}
+    assert SECRET not in repr(loaded)
+
+
+def test_without_the_optional_client_the_error_says_what_to_install(tmp_path: Path) -> None:
+    """One sentence and the command, not a traceback; everything else goes on working."""
+    path = written(
+        tmp_path, '[source]\nkind = "confluent"\ntopics = ["t"]\n[confluent]\nbootstrap.servers = "a:1"\n'
+    )
+    without = "import sys; sys.modules['confluent_kafka'] = None; from streamnb.cli import main; "
+    script = f"{without}sys.argv[1:] = ['check', {str(path)!r}]; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert "needs confluent-kafka" in said
+    assert "pip install 'streamnb[confluent]'" in said
+    assert "Traceback" not in said
+
+
+# ---- any file at all
+
+ANYTHING = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.just(10**400),
+        st.floats(),
+        st.text(max_size=5),
+        st.sampled_from(["words", "kafka", "jsonl", "learned", "laplace", "multinomial", "-", "text"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["kind", "name", "reader", "p", "alpha", "env", "x"]), inner, max_size=3
+        ),
+    ),
+    max_leaves=6,
+)
+PLACES = [*paths(), "x", "engine.x"]
+EVERY_TABLE: Tables = tomllib.loads(FULL.read_text(encoding="utf-8"))
+
+
+@settings(max_examples=400, deadline=None)
+@given(data=st.data())
+def test_a_changed_file_loads_or_is_refused(data: st.DataObject) -> None:
+    """Whatever stands at a key: one sentence, never another exception; what loads can be shown."""
+    tables = copy.deepcopy(EVERY_TABLE)
+    for path in data.draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
+        value = data.draw(ANYTHING)
+        table: object = tables
+        *way, last = path.split(".")
+        for key in way:
+            table = table.setdefault(key, {}) if isinstance(table, dict) else None
+            table = table[0] if isinstance(table, list) and table else table
+        if isinstance(table, dict):
+            cast("Tables", table)[last] = value
+    refused = None
+    try:
+        loaded = decode(tables, "test")
+        assert repr(loaded)
+        assembly.model(loaded)
+        assembly.decoder(loaded)
+        assembly.check_rooms(loaded)
+    except SettingsError as error:
+        refused = error
+    assert refused is None or (refused.what.endswith(".") and "\n" not in str(refused))
+
+
+# ---- from settings to parts
+
+LINES: Tables = {
+    "source": {"kind": "jsonl", "path": "in.jsonl"},
+    "sink": {"kind": "jsonl", "path": "out.jsonl"},
+    "dead_letters": {"sink": {"kind": "jsonl", "path": "aside.jsonl"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("table", "room", "sentence"),
+    [
+        ("source", None, r"`\[source\]` is not set"),
+        ("sink", None, r"`\[sink\]` is not set"),
+        ("sink", {"kind": "jsonl", "path": "in.jsonl"}, r"`in\.jsonl` stands for two of"),
+        ("sink", {"kind": "jsonl", "path": "aside.jsonl"}, r"`aside\.jsonl` stands for two of"),
+        ("dead_letters", {}, r"`\[dead_letters\.sink\]` is not set"),
+        ("dead_letters", {"sink": {"kind": "jsonl", "path": "in.jsonl"}}, r"`in\.jsonl` stands for two of"),
+    ],
+)
+def test_what_is_written_is_never_read_again(table: str, room: object, sentence: str) -> None:
+    """Source, sink and dead letters must be set, and each by itself."""
+    changed = {name: value for name, value in LINES.items() if name != table}
+    if room is not None:
+        changed[table] = room
+    with pytest.raises(SettingsError, match=sentence):
+        assembly.check_rooms(decode(changed, "test"))
+
+
+def test_topics_that_feed_themselves_are_refused() -> None:
+    """Any of several topics."""
+    topics = {"source": {"kind": "kafka", "topics": ["a", "b"]}, "sink": {"kind": "kafka", "topic": "b"}}
+    with pytest.raises(SettingsError, match="`b` stands for two of"):
+        assembly.check_rooms(decode({**LINES, **topics}, "test"))
+
+
+def test_standard_input_and_output_are_two_things() -> None:
+    """Both are written ``-``."""
+    pipes = {"source": {"kind": "jsonl", "path": "-"}, "sink": {"kind": "jsonl", "path": "-"}}
+    assert assembly.check_rooms(decode({**LINES, **pipes}, "test"))[0] == decode(pipes, "test").source
+
+
+@pytest.mark.parametrize(
+    ("view", "sentence"),
+    [
+        ({"reader": {"kind": "words", "fields": ["body"]}}, r"field `body`, absent from `message\.text`"),
+        ({"reader": {"kind": "number", "field": "text"}}, r"field `text`, absent from `message\.number`"),
+        ({"reader": {"kind": "category", "field": "x"}}, r"field `x`, absent from `message\.category`"),
+        ({"reader": {"kind": "terms", "field": "colour"}}, r"View `v` reads terms"),
+    ],
+)
+def test_a_view_looks_only_at_fields_that_are_read(view: Tables, sentence: str) -> None:
+    """Of the type it needs: otherwise it would be empty for ever, or stop the stream."""
+    tables = {"views": [{"name": "v", **view}], "message": {"category": ["colour"]}}
+    with pytest.raises(SettingsError, match=sentence):
+        assembly.decoder(decode(tables, "test"))
+
+
+def test_a_category_may_be_a_flag() -> None:
+    """True and false are two values."""
+    tables = {
+        "views": [{"name": "v", "reader": {"kind": "category", "field": "new"}}],
+        "message": {"flag": ["new"]},
+    }
+    assert assembly.decoder(decode(tables, "test")).fields.flag == ("new",)
+
+
+@pytest.mark.parametrize(
+    ("tables", "sentence"),
+    [
+        ({"views": []}, "from 1 to 255 views"),
+        ({"prior": {"kind": "uniform"}}, "a prior goes with head="),
+        (
+            {
+                "views": [
+                    {
+                        "name": "w",
+                        "reader": {"kind": "words"},
+                        "event_model": {"kind": "multinomial", "smoothing": {"kind": "none"}},
+                    }
+                ]
+            },
+            r"needs Laplace\(alpha\)",
+        ),
+    ],
+)
+def test_settings_that_contradict_each_other_build_no_model(tables: Tables, sentence: str) -> None:
+    """One sentence, no traceback."""
+    with pytest.raises(SettingsError, match=sentence):
+        assembly.model(decode(tables, "test"))
+
+
+def test_an_engine_that_cannot_be_built_holds_nothing(tmp_path: Path) -> None:
+    """Neither the lock of the snapshot directory nor a file."""
+    tables: Tables = copy.deepcopy(LINES)
+    tables["sink"]["path"] = str(tmp_path / "absent" / "out.jsonl")
+    tables["snapshots"] = {"directory": str(tmp_path / "snapshots")}
+    with pytest.raises(StreamnbError, match="absent"):
+        assembly.engine(decode(tables, "test"), metrics=Metrics())
+    SnapshotDirectory(tmp_path / "snapshots").close()
+
+
+def test_an_engine_is_built_from_settings_and_runs(tmp_path: Path) -> None:
+    """Lines in, lines out, a snapshot that gives the model back."""
+    tables: Tables = copy.deepcopy(LINES)
+    for room in (tables["source"], tables["sink"], tables["dead_letters"]["sink"]):
+        room["path"] = str(tmp_path / room["path"])
+    tables["snapshots"] = {"directory": str(tmp_path / "snapshots")}
+    tables["engine"] = {"start": "earliest"}
+    (tmp_path / "in.jsonl").write_bytes(
+        b'{"text": "win", "label": "spam"}\n{\n{"text": "lunch", "label": "ham"}\n'
+    )
+    engine = assembly.engine(decode(tables, "test"), metrics=Metrics(), until_end=True)
+    try:
+        summary = engine.run()
+        newest = engine.store.newest()
+    finally:
+        engine.close()
+    assert (summary.scored, summary.dead_letters) == (2, 1)
+    assert len((tmp_path / "out.jsonl").read_bytes().splitlines()) == 2
+    assert newest is not None
+    loaded, model = assembly.restored(newest)
+    assert model.digest() == summary.digest
+    assert differences(newest.settings, assembly.description(loaded)) == []
+
+
+# ---- a model from its snapshot alone
+
+
+def learned(tables: Tables) -> tuple[Settings, NaiveBayes, Snapshot]:
+    """Settings, a model that has learned a little, and its snapshot after a trip through a file's bytes."""
+    loaded = decode(tables, "test")
+    model = assembly.model(loaded)
+    for text, label in (("win money", "spam"), ("lunch at noon", "ham"), ("win a prize", "spam")):
+        model.learn_one({"text": text}, label)
+    data = b"".join(assembly.snapshot_of(loaded, model).encode())
+    return loaded, model, Snapshot.decode(data)
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.name)
+def test_a_snapshot_gives_its_model_back(path: Path) -> None:
+    """Without the configuration file: equal digest, equal scores, equal settings of the model."""
+    loaded, model, snapshot = learned(tomllib.loads(path.read_text(encoding="utf-8")))
+    again, restored = assembly.restored(snapshot)
+    assert restored.digest() == model.digest() == snapshot.digest
+    x = {"text": "win lunch"}
+    assert restored.predict_proba_one(x) == model.predict_proba_one(x)
+    assert differences(snapshot.settings, assembly.description(loaded)) == []
+    assert differences(snapshot.settings, assembly.description(again)) == []
+
+
+def test_a_snapshot_of_other_rules_is_refused() -> None:
+    """With the rule that differs, as another version of Unicode would."""
+    _, _, snapshot = learned({})
+    snapshot.statistics = msgspec.json.decode(msgspec.json.encode(snapshot.statistics))
+    cast("Tables", snapshot.statistics["model"])["unicode"] = "1.0.0"
+    with pytest.raises(SnapshotError, match=r"other settings: model\.unicode"):
+        assembly.restored(snapshot)
+
+
+def test_a_snapshot_of_settings_from_the_future_is_refused() -> None:
+    """A setting this version does not know."""
+    _, _, snapshot = learned({})
+    snapshot.settings["telepathy"] = True
+    with pytest.raises(SettingsError, match=r"the snapshot: `telepathy` is not a setting"):
+        assembly.restored(snapshot)
+
+
+def test_the_textbook_is_the_lectures_arithmetic() -> None:
+    """Counts, add-one, prior times likelihood, unknown words smoothed."""
+    loaded = load(CONFIGS / "textbook.toml")
+    (view,) = loaded.views
+    assert (loaded.model.head, loaded.tokens.rule, loaded.prior) == ("product", "words", None)
+    assert (view.multinomial.weight, view.multinomial.unknown) == ("counts", "smooth")
+    assert view.multinomial.smoothing == Laplace(1.0)

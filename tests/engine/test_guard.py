@@ -1,0 +1,220 @@
+"""The guard: what a source may teach, and what is certain already; decided alike after a crash."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamnb.base.batch import Batch, Flag
+from streamnb.base.record import Partition
+from streamnb.config import assembly
+from streamnb.config.settings import Settings
+from streamnb.engine.guard import WINDOW_RECORDS_MAX, Guard, GuardSettings
+from streamnb.errors import SettingsError, SnapshotError
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.view import TEXT_ONLY
+from streamnb.storage.directory import SnapshotSettings
+from streamnb.transports.memory import CRASH, Mark
+from streamnb.wire.message import Decoder, MessageFields
+from tests.engine.test_engine import ONE_BY_ONE, Rig, rig
+
+P0 = Partition("mail", 0)
+FIELDS = MessageFields(category=("from",))
+
+
+def mail(n: int, seed: int = 0) -> list[bytes | Mark | None]:
+    """A stream of few senders, some labelled."""
+    draw = random.Random(seed)
+    return [
+        orjson.dumps(
+            {
+                "id": i,
+                "from": draw.choice(["ann", "bob", "mallory", "mallory", None]),
+                "text": " ".join(draw.choices(["win", "money", "lunch", "noon"], k=3)),
+                "label": draw.choice(["spam", "ham", None]),
+            }
+        )
+        for i in range(n)
+    ]
+
+
+def batch(senders: list[str | None], labels: list[str | None], text: str = "win") -> Batch:
+    """Messages of one text."""
+    return Batch({"text": [text] * len(senders), "from": senders}, labels)
+
+
+def test_F3_a_source_teaches_its_quota_and_no_more() -> None:
+    """The others go on, and those without a source share one quota; each score says so."""
+    guard, model = Guard(GuardSettings(source="from", quota=2)), NaiveBayes(TEXT_ONLY)
+    senders = ["mallory"] * 4 + ["ann", None, None, None]
+    scores = guard.step(model, P0, range(8), batch(senders, ["spam"] * 8))
+
+    assert scores.flags.tolist() == [0, 0, 8, 8, 0, 0, 0, 8]
+    assert model.learned == 5
+
+
+def test_a_window_is_so_many_offsets_of_a_partition() -> None:
+    """Each partition has its own, and unlabelled messages do not count."""
+    guard, model = Guard(GuardSettings(source="from", quota=1, window_records=10)), NaiveBayes(TEXT_ONLY)
+    first = guard.step(model, P0, [7, 8, 9, 10, 11], batch(["m"] * 5, [None, "a", "a", "a", "a"]))
+    other = guard.step(model, Partition("mail", 1), [9], batch(["m"], ["a"]))
+
+    assert first.flags.tolist() == [0, 0, 8, 0, 8]
+    assert other.flags.tolist() == [0]
+
+
+def test_F3_what_the_model_is_certain_of_is_not_learned() -> None:
+    """A thousand more of the same teach nothing; a contradiction is learned."""
+    guard, model = Guard(GuardSettings(learn_below=0.95)), NaiveBayes(TEXT_ONLY, head="product")
+    guard.step(model, P0, [0, 1], Batch({"text": ["win money prize", "lunch at noon"]}, ["spam", "ham"]))
+    scores = guard.step(model, P0, range(50), Batch({"text": ["win money prize"] * 50}, ["spam"] * 50))
+    certain = scores.flags == Flag.CERTAIN
+    assert certain[-1]
+    assert model.learned == 2 + np.count_nonzero(~certain)
+    assert (scores.posterior[certain, 0] >= 0.95).all()
+    assert (scores.posterior[~certain, 0] < 0.95).all()
+
+    before = model.learned
+    wrong = guard.step(model, P0, [50], Batch({"text": ["win money prize"]}, ["ham"]))
+
+    assert wrong.flags.tolist() == [0]
+    assert model.learned == before + 1
+
+
+def test_an_only_class_is_learned_however_certain() -> None:
+    """Or the shares of the classes would depend on which came first."""
+    guard, model = Guard(GuardSettings(learn_below=0.5)), NaiveBayes(TEXT_ONLY)
+    guard.step(model, P0, range(5), Batch({"text": ["win"] * 5}, ["spam"] * 5))
+
+    assert model.learned == 5
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    cuts=st.lists(st.integers(1, 79), max_size=4, unique=True),
+    seed=st.integers(0, 5),
+    half_life_s=st.sampled_from([None, 50.0]),
+)
+def test_pieces_are_decided_as_the_whole(cuts: list[int], seed: int, half_life_s: float | None) -> None:
+    """Wherever polls end: the same scores, flags and state; each message keeps its own time."""
+    chosen = GuardSettings(source="from", quota=3, window_records=30, learn_below=0.7)
+    draw = random.Random(seed)
+    whole = Batch(
+        {
+            "text": [" ".join(draw.choices(["win", "money", "lunch", "noon"], k=3)) for _ in range(80)],
+            "from": [draw.choice(["ann", "bob"]) for _ in range(80)],
+        },
+        [draw.choice(["spam", "ham", None]) for _ in range(80)],
+        times=[float(draw.randrange(i, i + 20)) for i in range(80)],
+    )
+    assert whole.times is not None
+    guard, model = Guard(chosen), NaiveBayes(TEXT_ONLY, half_life_s=half_life_s)
+    expected = guard.step(model, P0, range(80), whole)
+    again, other, got = Guard(chosen), NaiveBayes(TEXT_ONLY, half_life_s=half_life_s), []
+    ends = [*sorted(cuts), 80]
+    for begin, end in zip([0, *ends], ends, strict=False):
+        fields = {name: of[begin:end] for name, of in whole.fields.items()}
+        part = Batch(fields, whole.labels[begin:end], times=whole.times[begin:end])
+        scores = again.step(other, P0, range(begin, end), part)
+        got += [
+            (p.tolist()[:n], f)
+            for p, n, f in zip(scores.posterior, scores.n_classes, scores.flags, strict=True)
+        ]
+
+    assert other.digest() == model.digest()
+    assert again.values() == guard.values()
+    assert got == [
+        (p.tolist()[:n], f)
+        for p, n, f in zip(expected.posterior, expected.n_classes, expected.flags, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"source": "from", "quota": 2},
+        {"learn_below": 0.6},
+        {"source": "from", "quota": 3, "learn_below": 0.8},
+    ],
+)
+def test_a_crash_changes_nothing_of_what_is_decided(chosen: dict[str, object]) -> None:
+    """The open windows are in the snapshot, and the rest follows from the records."""
+    guard = GuardSettings(window_records=50, **chosen)  # type: ignore[arg-type]
+    parts: dict[str, Any] = {
+        "decoder": Decoder(FIELDS),
+        "settings": ONE_BY_ONE,
+        "snapshots": SnapshotSettings(interval_records=8),
+    }
+    plain = rig(mail(120))
+    expected = plain.run(**parts, guard=Guard(guard))
+    values = mail(120)
+    for at in (100, 61, 60, 23):
+        values.insert(at, CRASH)
+    it = rig(values)
+    summary = _through(it, parts, guard)
+
+    assert summary == expected.digest
+    assert {score["id"]: score.get("flags") for score in it.published()} == {
+        score["id"]: score.get("flags") for score in plain.published()
+    }
+    assert any(score.get("flags") for score in plain.published())
+
+
+def _through(it: Rig, parts: dict[str, Any], chosen: GuardSettings) -> dict[str, str]:
+    from streamnb.transports.memory import Crash
+
+    while True:
+        try:
+            return it.run(**parts, guard=Guard(chosen)).digest
+        except Crash:
+            continue
+
+
+def test_what_was_not_learned_is_counted() -> None:
+    """By reason; and a guarded label is no unlabelled message."""
+    it = rig(mail(60))
+    summary = it.run(decoder=Decoder(FIELDS), guard=Guard(GuardSettings(source="from", quota=1)))
+    guarded = it.metrics.registry.get_sample_value("streamnb_guarded_total", {"reason": "quota"})
+
+    assert guarded
+    assert summary.learned == it.model.learned
+    assert summary.scored == 60
+
+
+def test_a_source_that_no_message_carries_is_refused() -> None:
+    """A quota that never holds would be a false peace."""
+    with pytest.raises(SettingsError, match=r"absent from `message.category`"):
+        assembly.guard(Settings(guard=GuardSettings(source="from")))
+    assert assembly.guard(Settings()) is None
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"quota": 0},
+        {"window_records": 0},
+        {"window_records": WINDOW_RECORDS_MAX + 1},
+        {"learn_below": 0.0},
+        {"learn_below": float("nan")},
+    ],
+)
+def test_limits_out_of_range_are_refused(bad: dict[str, float]) -> None:
+    """At the start, not at the first record."""
+    with pytest.raises(ValueError, match="must be"):
+        GuardSettings(**bad)  # type: ignore[arg-type]
+
+
+def test_what_is_no_guards_is_refused() -> None:
+    """A snapshot may come from anywhere."""
+    guard = Guard(GuardSettings())
+    guard.restore(None)
+    values: object
+    for values in ([], {"windows": 3}, {"windows": [["mail", 0, 1, {"ann": "many"}]]}):
+        with pytest.raises(SnapshotError, match="the guard"):
+            guard.restore(values)

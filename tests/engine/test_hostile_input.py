@@ -1,0 +1,242 @@
+"""The catalogue's rows of bad input, through the whole engine: it goes on, nothing is unaccounted for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+import orjson
+import pytest
+
+from streamnb.base.batch import WEIGHT_MAX
+from streamnb.base.record import Partition, RecordBatch
+from streamnb.engine.dead_letters import CUT_BYTES, DeadLetterLimits
+from streamnb.errors import SettingsError
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.view import TEXT_ONLY
+from streamnb.wire.message import Decoder, MessageFields
+from tests.engine.test_engine import assert_everything_is_accounted_for, message, plain_loop, rig
+from tests.fuzz.records import Fuzz
+
+Rows = Sequence[tuple[bytes | None, str]]  # a record, and why it is put aside; "" where it is scored
+
+
+def passed(rows: Rows) -> list[dict[str, object]]:
+    """Send records through an engine, each between two good ones; the scores of those that have one."""
+    values: list[bytes | None] = []
+    for i, (value, _) in enumerate(rows):
+        values += [message(i, "lunch at noon", "ham"), value]
+    it = rig([*values, message(len(rows), "win money", "spam")])
+    summary = it.run()
+    aside = {int(dict(one.headers)["streamnb.offset"]): one for one in it.aside.records(0)}
+    reasons = {at: dict(one.headers)["streamnb.reason"].decode() for at, one in aside.items()}
+
+    assert reasons == {2 * i + 1: reason for i, (_, reason) in enumerate(rows) if reason}
+    for at, one in aside.items():
+        whole = values[at]
+        cut = whole is not None and len(whole) > DeadLetterLimits().bytes_max
+        assert one.value == (whole[:CUT_BYTES] if cut and whole is not None else whole)
+    assert summary.digest == plain_loop(it.log).digest()
+    assert_everything_is_accounted_for(it, summary)
+    return [score for score in it.published() if score["source"]["offset"] % 2]
+
+
+def test_A1_what_is_not_one_json_document_is_put_aside() -> None:
+    """Empty, white, cut off, followed by more."""
+    broken = [b"", b" \r\n", b"hello", b'{"text": "a', b'{"text": "a"} x', b'{"text": "a"}\n{"text": "b"}']
+    passed([(value, "json_syntax") for value in broken])
+
+
+def test_A2_what_is_not_utf_8_is_put_aside() -> None:
+    """Overlong forms, surrogates, byte order marks and UTF-16 too."""
+    broken = [b'{"text": "\xff"}', b'{"text": "\xc0\xaf"}', b'{"text": "\xed\xa0\x80"}']
+    marked = [b'\xef\xbb\xbf{"text": "a"}', '{"text": "a"}'.encode("utf-16")]
+    passed([(value, "encoding") for value in broken + marked])
+
+
+def test_A3_half_a_surrogate_pair_is_put_aside() -> None:
+    """Accepted, its score could not be written."""
+    passed(
+        [(b'{"text": "\\ud800"}', "lone_surrogate"), (b'{"id": "\\udfff", "text": "a"}', "lone_surrogate")]
+    )
+
+
+def test_A4_of_two_equal_keys_the_last_one_counts() -> None:
+    """In the score as in what is learned."""
+    (score,) = passed([(b'{"id": "a", "text": "x", "label": "ham", "id": "b", "label": "spam"}', "")])
+
+    assert score["id"] == "b"
+
+
+def test_A5_deep_nesting_is_put_aside() -> None:
+    """Closed or not."""
+    passed([(b"[" * 10**6, "too_deep"), (b'{"a":' * 10**5 + b"1" + b"}" * 10**5, "too_deep")])
+
+
+def test_A6_numbers_that_are_none_are_put_aside() -> None:
+    """NaN, infinities, 1e400, 5,000 digits; -0.0 and the smallest ones are numbers."""
+    none = [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"9" * 5000]
+    rows: list[tuple[bytes | None, str]] = [(b'{"text": "a", "x": %b}' % n, "number_range") for n in none]
+    passed([*rows, (b'{"text": "a", "x": -0.0}', ""), (b'{"text": "a", "x": 5e-324}', "")])
+
+
+def test_A7_an_id_that_is_not_the_same_number_everywhere_is_put_aside() -> None:
+    """2^53 itself still is."""
+    big = [b"9007199254740993", b"18446744073709551616", b"1e300"]
+    rows: list[tuple[bytes | None, str]] = [(b'{"text": "a", "id": %b}' % n, "number_range") for n in big]
+    (score,) = passed([*rows, (b'{"text": "a", "id": 9007199254740992}', "")])
+
+    assert score["id"] == 9007199254740992
+
+
+def test_A8_nothing_becomes_text_that_was_none() -> None:
+    """A null label is no label."""
+    rows: Rows = [(b'{"text": 7}', "schema"), (b'{"text": "a", "label": []}', "label")]
+    empty = (b'{"text": "a", "label": ""}', "label")
+    (score,) = passed([*rows, empty, (b'{"text": "a", "label": null}', "")])
+
+    assert score["prediction"]
+
+
+def test_A9_what_is_no_object_is_put_aside() -> None:
+    """Valid JSON though it is."""
+    passed([(value, "schema") for value in (b"null", b"[1]", b'"text"', b"7", b"true")])
+
+
+def test_A10_unknown_fields_are_ignored_within_the_limit_of_bytes() -> None:
+    """And past it the record is not parsed."""
+    large = b'{"text": "a", "more": "' + b"x" * 500_000 + b'"}'
+    (score,) = passed([(large, ""), (b'{"text": "a", "more": "' + b"x" * (1 << 20) + b'"}', "oversized")])
+
+    assert score["known_tokens"] == 0
+
+
+def test_A11_a_tombstone_is_counted_as_such() -> None:
+    """Its dead letter has no value either."""
+    passed([(None, "tombstone")])
+
+
+def test_A12_a_text_without_tokens_is_scored_and_says_so() -> None:
+    """Labelled it teaches how many of its class there are."""
+    (score, labelled) = passed([(b'{"text": ""}', ""), (b'{"text": " \\t", "label": "ham"}', "")])
+
+    assert score["flags"] == labelled["flags"] == ["empty"]
+
+
+def test_A13_long_tokens_and_many_of_them_are_cut() -> None:
+    """A megabyte of either, in bounded time."""
+    began_s = time.perf_counter()
+    one, many = passed(
+        [
+            (b'{"text": "' + b"a" * 1_000_000 + b'"}', ""),
+            (orjson.dumps({"text": " ".join(str(i) for i in range(150_000))}), ""),
+        ]
+    )
+
+    assert one["flags"] == many["flags"] == ["truncated"]
+    assert time.perf_counter() - began_s < 30
+
+
+@pytest.mark.parametrize("written", ["sink", "dead_letters.sink"])
+def test_A21_what_is_written_is_never_read_again(written: str) -> None:
+    """Refused at the start."""
+    from streamnb.config import assembly
+    from streamnb.config.settings import decode
+
+    rooms: dict[str, dict[str, object]] = {
+        "source": {"kind": "kafka", "topics": ["mail", "other"]},
+        "sink": {"kind": "kafka", "topic": "scores"},
+    }
+    aside: dict[str, object] = {"kind": "kafka", "topic": "dead"}
+    (rooms["sink"] if written == "sink" else aside)["topic"] = "other"
+    with pytest.raises(SettingsError, match="stands for two of"):
+        assembly.check_rooms(decode({**rooms, "dead_letters": {"sink": aside}}, "test"))
+
+
+# ---- parsers disagree: what ours says where the others differ
+
+LENIENT = "accepted"
+TABLE_J: list[tuple[str, bytes, str, str, str]] = [  # what, bytes, ours, json, msgspec
+    ("a literal NaN", b'{"text": "a", "x": NaN}', "number_range", LENIENT, "DecodeError"),
+    ("a literal Infinity", b'{"text": "a", "x": Infinity}', "number_range", LENIENT, "DecodeError"),
+    ("1e400", b'{"text": "a", "x": 1e400}', "number_range", LENIENT, "ValidationError"),
+    ("equal keys", b'{"text": "a", "text": "b"}', "", LENIENT, LENIENT),
+    ("half a pair", b'{"text": "\\ud800"}', "lone_surrogate", LENIENT, "DecodeError"),
+    (
+        "depth 100,000",
+        b'{"text": ' + b"[" * 10**5 + b"]" * 10**5 + b"}",
+        "too_deep",
+        "RecursionError",
+        "RecursionError",
+    ),
+    ("2^64", b'{"text": "a", "x": 18446744073709551616}', "", LENIENT, LENIENT),
+    ("an id of 2^64", b'{"text": "a", "id": 18446744073709551616}', "number_range", LENIENT, LENIENT),
+    (
+        "5,000 digits",
+        b'{"text": "a", "x": ' + b"9" * 5000 + b"}",
+        "number_range",
+        "ValueError",
+        "ValidationError",
+    ),
+    ("a byte order mark", b'\xef\xbb\xbf{"text": "a"}', "encoding", LENIENT, "DecodeError"),
+    ("UTF-16", '{"text": "a"}'.encode("utf-16-le"), "encoding", LENIENT, "DecodeError"),
+    ("not UTF-8", b'{"text": "\xff"}', "encoding", "UnicodeDecodeError", "UnicodeDecodeError"),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "ours", "plain", "other"), [row[1:] for row in TABLE_J], ids=[row[0] for row in TABLE_J]
+)
+def test_J_parsers_disagree_and_ours_refuses_what_they_do_not_agree_on(
+    value: bytes, ours: str, plain: str, other: str
+) -> None:
+    """What one reader of a topic takes and another refuses must not teach: only equal keys go through."""
+    records = RecordBatch(Partition("mail", 0), [0], [value], [None], [-1], [()], 1)
+    refused = Decoder(MessageFields()).decode(records).refused
+
+    assert [error.reason for _, error in refused] == ([ours] if ours else [])
+    assert verdict(json.loads, value) == plain
+    assert verdict(msgspec.json.decode, value) == other
+
+
+def verdict(loads: Callable[[bytes], object], value: bytes) -> str:
+    """What a parser says of a document."""
+    try:
+        loads(value)
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+        return type(error).__name__
+    return LENIENT
+
+
+def test_fuzzed_records_are_scored_or_put_aside_each_of_them() -> None:
+    """Through decode, score, learn and encode; more by `python -m tests.fuzz.records --runs 10000000`."""
+    counts = Fuzz(seed=0).run(100_000)
+
+    assert counts["records"] == counts["scored"] + counts["put aside"] == 100_000
+    assert min(counts["scored"], counts["put aside"]) > 10_000
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), -1.0, 0.0, 1e308])
+def test_F5_a_weight_that_is_none_changes_nothing(weight: float) -> None:
+    """One would make every later score NaN, for ever."""
+    model = NaiveBayes(TEXT_ONLY)
+    model.learn_one({"text": "win money"}, "spam")
+    before = model.digest()
+    with pytest.raises(ValueError, match="weight"):
+        model.learn_one({"text": "win money"}, "ham", weight=weight)
+
+    assert model.digest() == before
+
+
+def test_F6_the_heaviest_labels_add_up_exactly() -> None:
+    """A thousand of 1e9 are 1e12, and one more is one more; what would pass 2^53 cannot be reached by few."""
+    model = NaiveBayes(TEXT_ONLY, head="product")
+    for _ in range(1000):
+        model.learn_one({"text": "win"}, "spam", weight=WEIGHT_MAX)
+    model.learn_one({"text": "win"}, "spam")
+    model.learn_one({"text": "lunch"}, "ham")
+
+    assert list(model.freeze().sections["class_counts"].ravel()) == [1e12 + 1, 1.0]
+    assert sum(model.predict_proba_one({"text": "lunch"}).values()) == pytest.approx(1.0, abs=1e-12)

@@ -1,0 +1,86 @@
+"""The metrics page: what an operator watches, where she asked for it."""
+
+from __future__ import annotations
+
+import re
+import socket
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client import generate_latest
+
+from streamnb.base.record import Partition
+from streamnb.engine.metrics import Metrics, MetricsSettings
+from streamnb.errors import TransportError
+from streamnb.evaluation.live import LiveEvaluation
+
+
+def free_port() -> int:
+    """A port that nobody listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def test_two_engines_count_for_themselves() -> None:
+    """Each has a registry of its own."""
+    first, second = Metrics(), Metrics()
+    first.records.labels("scored").inc(3)
+    assert first.registry.get_sample_value("streamnb_records_total", {"outcome": "scored"}) == 3
+    assert second.registry.get_sample_value("streamnb_records_total", {"outcome": "scored"}) is None
+
+
+def test_where_a_partition_stands() -> None:
+    """Its next offset; its lag where the end is known, and never below 0."""
+    metrics = Metrics()
+    labels = {"topic": "mail", "partition": "2"}
+    metrics.stand(Partition("mail", 2), 40, None)
+    assert metrics.registry.get_sample_value("streamnb_next_offset", labels) == 40
+    assert metrics.registry.get_sample_value("streamnb_lag_records", labels) is None
+    metrics.stand(Partition("mail", 2), 40, 47)
+    assert metrics.registry.get_sample_value("streamnb_lag_records", labels) == 7
+    metrics.stand(Partition("mail", 2), 48, 47)
+    assert metrics.registry.get_sample_value("streamnb_lag_records", labels) == 0
+
+
+def test_a_topic_cannot_write_lines_of_its_own() -> None:
+    """Quotes and line ends in a name are escaped."""
+    metrics = Metrics()
+    metrics.stand(Partition('a"} 1\nforged 7', 0), 1, 1)
+    page = generate_latest(metrics.registry).decode()
+    assert not re.search(r"(?m)^forged", page)
+
+
+def test_a_taken_port_is_refused_by_name() -> None:
+    """One sentence with the address and why."""
+    metrics = Metrics()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(TransportError, match=f"127.0.0.1:{port}: Address already in use"):
+            metrics.serve(MetricsSettings(port=port))
+
+
+def test_no_port_is_no_page() -> None:
+    """The default."""
+    Metrics().serve(MetricsSettings())
+
+
+def test_a_served_page_shows_the_counters() -> None:
+    """In Prometheus' text form."""
+    metrics = Metrics()
+    metrics.learned.inc(5)
+    port = free_port()
+    metrics.serve(MetricsSettings(port=port))
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        assert "streamnb_learned_total 5.0" in answer.read().decode()
+
+
+def test_an_engine_shows_its_own_figures_in_the_place_of_the_one_before() -> None:
+    """One that begins again after a fault does not stand on the page twice."""
+    metrics = Metrics()
+    for _ in range(2):
+        metrics.show(LiveEvaluation())
+    assert generate_latest(metrics.registry).decode().count("# TYPE streamnb_accuracy gauge") == 1

@@ -1,0 +1,77 @@
+"""The metrics page's server: whoever asks, and however, it costs the stream next to nothing."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from streamnb.engine import metrics_server as metrics_page
+from streamnb.engine.metrics import Metrics
+from streamnb.engine.metrics_server import CONNECTIONS_MAX, serve_metrics
+
+ADDRESS = "127.0.0.1"
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Of a page that is being served."""
+    with socket.socket() as probe:
+        probe.bind((ADDRESS, 0))
+        port: int = probe.getsockname()[1]
+    stop = serve_metrics(Metrics().registry, ADDRESS, port)
+    yield port
+    stop()
+
+
+def answer(port: int, request: bytes) -> bytes:
+    """All that comes back until the other side hangs up; nothing if it does so at once."""
+    said = b""
+    try:
+        with socket.create_connection((ADDRESS, port), timeout=30) as connection:
+            connection.sendall(request)
+            while part := connection.recv(1 << 16):
+                said += part
+    except ConnectionError:
+        pass
+    return said
+
+
+def test_it_shows_the_metrics(port: int) -> None:
+    """As text, to whoever asks for it."""
+    said = answer(port, b"GET /metrics HTTP/1.0\r\n\r\n")
+    assert b" 200 OK\r\n" in said
+    assert b"streamnb_learned_total 0.0" in said
+
+
+def test_G1_a_body_is_not_waited_for(port: int) -> None:
+    """A gigabyte may be announced; nobody reads it."""
+    said = answer(port, b"GET /metrics HTTP/1.1\r\nContent-Length: 1073741824\r\n\r\n" + b"x" * 1000)
+    assert b"streamnb_learned_total 0.0" in said or said == b""  # hung up on before all of it was sent
+    assert b" 200 OK\r\n" in answer(port, b"GET /metrics HTTP/1.0\r\n\r\n")
+
+
+def test_G1_a_line_without_end_is_cut_off(port: int) -> None:
+    """And the next is answered."""
+    assert b" 200 " not in answer(port, b"GET /" + b"x" * (1 << 17))
+    assert b" 200 OK\r\n" in answer(port, b"GET /metrics HTTP/1.0\r\n\r\n")
+
+
+def test_G2_those_who_say_nothing_are_few_and_hung_up_on(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three hundred take the threads of sixteen; when their time is over the page is there again."""
+    monkeypatch.setattr(metrics_page, "CONNECTION_S_MAX", 2.0)
+    before = threading.active_count()
+    with ExitStack() as stack:
+        for number in range(300):
+            idle = stack.enter_context(socket.create_connection((ADDRESS, port), timeout=30))
+            if number % 2:
+                idle.sendall(b"GET /metrics HTTP/1.1\r\nX-Slow: ")  # a request that is never finished
+        assert threading.active_count() <= before + 2 * CONNECTIONS_MAX  # and as many timers
+        deadline = time.monotonic() + 60
+        while b" 200 OK\r\n" not in answer(port, b"GET /metrics HTTP/1.0\r\n\r\n"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)

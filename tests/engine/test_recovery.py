@@ -1,0 +1,265 @@
+"""A restart goes on where the snapshot stands, or says what is missing and what would allow it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from streamnb.base.batch import Batch, Scores
+from streamnb.base.offsets import Account, Accounts, check_accounts
+from streamnb.base.record import Partition
+from streamnb.engine.recovery import CatchUp, check_positions, skip
+from streamnb.engine.settings import EngineSettings
+from streamnb.errors import AccountingError, PositionError, SnapshotError
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.view import TEXT_ONLY
+from streamnb.storage.directory import SnapshotDirectory
+from streamnb.transports.memory import CRASH, Crash, MemoryLog, MemorySource
+from tests.engine.test_engine import P0, Rig, filled, plain_loop, rig, stream
+
+SKIP = EngineSettings(start="earliest", batch_records_max=7, on_data_loss="skip")
+A, B, C, D = (Partition("mail", n) for n in range(4))
+
+
+def test_every_missing_range_is_named_with_the_setting_that_would_allow_it() -> None:
+    """Not only the first: an operator decides about all of them."""
+    at, begin, end = {A: 4, B: 9, C: 2, D: 3}, {A: 6, B: 0, D: 3}, {A: 8, B: 7, D: 3}
+    with pytest.raises(PositionError) as caught:
+        check_positions(at, begin, end)
+    assert caught.value.what == (
+        "mail-0 begins at offset 6: offsets 4 to 5 (2 records at most) are missing. "
+        "mail-1 ends at offset 7: offsets 7 to 8, already learned, are missing. "
+        "mail-2 is gone, and the snapshot was at its offset 2."
+    )
+    assert 'engine.on_data_loss = "skip"' in caught.value.hint
+    assert caught.value.resume == {A: 6, B: 7, C: None}
+
+
+def test_what_was_skipped_is_accounted_for_and_told() -> None:
+    """Records never read are lost; a log that was cut off begins a new account; what is gone has none."""
+    accounts: Accounts = {A: Account(0, 4, scored=4), B: Account(0, 9, scored=9), C: Account(0, 2, gaps=2)}
+
+    assert skip(accounts, {A: 6, B: 7, C: None}) == [
+        {"event": "data_loss", "partition": "mail-0", "from": 4, "to": 6},
+        {"event": "data_loss", "partition": "mail-1", "from": 7, "to": 9, "learned": True},
+        {"event": "data_loss", "partition": "mail-2", "from": 2, "to": None},
+    ]
+    assert accounts == {A: Account(0, 6, scored=4, lost=2), B: Account(7, 7)}
+    check_accounts(accounts)
+
+
+def test_B6_records_that_retention_removed_stop_the_engine_or_are_noted_for_ever() -> None:
+    """Without `engine.on_data_loss` nothing goes on; with it every later snapshot says what is lost."""
+    it = rig(stream(10))
+    it.run()
+    for value in stream(10, seed=2):
+        it.log.append(value)
+    it.log.delete_before(0, 12)
+    with pytest.raises(PositionError, match=r"offsets 10 to 11 .* are missing"):
+        it.run()
+
+    it.run(settings=SKIP)
+    for value in stream(3, seed=3):
+        it.log.append(value)
+    summary = it.run()
+    newest = it.store().newest()
+    assert newest is not None
+    assert newest.lineage == [{"event": "data_loss", "partition": "memory-0", "from": 10, "to": 12}]
+    assert (summary.accounts[P0].lost, summary.accounts[P0].balance()) == (2, 0)
+    assert summary.accounts[P0].next_offset == it.log.end[0]
+
+
+def test_B7_a_log_that_ends_before_the_position_stops_the_engine_or_begins_a_new_account() -> None:
+    """Records that were learned are gone from the log; what comes under their numbers now is read."""
+    it = rig(stream(10))
+    it.run()
+    shorter = MemoryLog()
+    for value in stream(4, seed=2):
+        shorter.append(value)
+    it.log = shorter
+    with pytest.raises(PositionError, match="ends at offset 4: offsets 4 to 9, already learned, are missing"):
+        it.run()
+
+    assert it.run(settings=SKIP).accounts[P0] == Account(4, 4)
+    newest = it.store().newest()
+    assert newest is not None
+    assert newest.lineage[0]["learned"] is True
+
+
+def test_B7_a_topic_made_again_is_refused_whatever_is_allowed() -> None:
+    """Its offsets number other records: there is nothing to skip."""
+    it = rig(stream(10))
+    it.run()
+    it.log = MemoryLog(topic_id="memory-2")
+    with pytest.raises(PositionError, match="topic memory is memory-2"):
+        it.run(settings=SKIP)
+
+
+def test_B8_a_partition_that_was_added_is_read_from_its_beginning() -> None:
+    """And accounted for from there."""
+    it = Rig(filled(stream(10)), rig([]).store)
+    it.run()
+    wider = filled(stream(10))
+    wider.begin.append(0)
+    wider.end.append(0)
+    for value in stream(5, seed=4):
+        wider.append(value, 1)
+    it.log = wider
+    it.scores.begin.append(0)
+    it.scores.end.append(0)
+    summary = it.run()
+    assert {p.number: account.next_offset for p, account in summary.accounts.items()} == {0: 10, 1: 5}
+
+
+def test_B8_a_partition_that_is_added_under_the_engine_is_read_from_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a restart, and a restart goes on there; but a topic made again is refused."""
+    it = rig(stream(10))
+    added = MemorySource.added
+
+    def grow(log: MemoryLog) -> None:
+        log.begin.append(0)
+        log.end.append(0)
+
+    def grown(source: MemorySource) -> Mapping[Partition, int]:
+        if len(it.log.elements) == 10 and it.scores.elements:
+            grow(it.log)
+            for value in stream(5, seed=4):
+                it.log.append(value, 1)
+        return added(source)
+
+    monkeypatch.setattr(MemorySource, "added", grown)
+    grow(it.scores)
+    meanwhile = {p.number: account.next_offset for p, account in it.run().accounts.items()}
+    after = {p.number: account.next_offset for p, account in it.run().accounts.items()}
+
+    assert meanwhile == {0: 10, 1: 4}  # all there was at the start, and what came with it
+    assert after == {0: 10, 1: 5}
+    assert it.model.digest()["order_free"] == plain_loop(it.log).digest()["order_free"]
+
+    def made_again(source: MemorySource) -> Mapping[Partition, int]:
+        it.log.topic_id = "memory-2"
+        if len(it.log.end) == 2:
+            grow(it.log)
+        return added(source)
+
+    monkeypatch.setattr(MemorySource, "added", made_again)
+    it.log.append(b"{}")
+    with pytest.raises(
+        PositionError, match="topic memory is memory-2; what is being read belongs to memory-1"
+    ):
+        it.run()
+
+
+def test_C2_a_crash_during_recovery_changes_nothing() -> None:
+    """However often: a restart that died half way begins again from the same snapshot."""
+    it = rig(stream(30))
+    it.run()
+    for _ in range(5):
+        it.log.append(CRASH)
+    for value in stream(30, seed=2):
+        it.log.append(value)
+    crashes = 0
+    while True:
+        try:
+            summary = it.run()
+            break
+        except Crash:
+            crashes += 1
+    assert crashes == 5
+    assert summary.digest == plain_loop(it.log).digest()
+
+
+def test_the_end_of_catching_up_is_a_metric_and_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    """With the number of records that came since the snapshot."""
+    it = rig(stream(20))
+    with caplog.at_level(logging.INFO, logger="streamnb.engine"):
+        it.run()
+    assert it.metrics.registry.get_sample_value("streamnb_ready") == 1.0
+    assert it.metrics.registry.get_sample_value("streamnb_replayed_records_total") == 20.0
+    assert [line for line in caplog.messages if "caught up" in line] == ["caught up with 20 records in 0.0 s"]
+    it.run()
+    assert it.metrics.registry.get_sample_value("streamnb_replayed_records_total") == 0.0
+
+
+def test_what_has_no_end_is_never_behind() -> None:
+    """A pipe is caught up with at once; and once is for good, whatever comes after."""
+    accounts = {A: Account(0, 3, gaps=3)}
+    assert CatchUp(None).is_done(accounts)
+    behind = CatchUp({A: 4})
+    assert not behind.is_done(accounts)
+    accounts[A].next_offset = 4
+    assert behind.is_done(accounts)
+    accounts[A].next_offset = 0
+    assert behind.is_done(accounts)
+
+
+@pytest.mark.parametrize(
+    "account",
+    [Account(0, 5, scored=4), Account(0, 5, scored=6), Account(0, 5, scored=6, dead_lettered=-1)],
+    ids=["lost", "counted twice", "below 0"],
+)
+def test_what_does_not_add_up_is_never_kept(account: Account) -> None:
+    """The engine checks its own books before every snapshot: a wrong one is a defect, and stops it."""
+    with pytest.raises(AccountingError, match="defect of streamnb") as caught:
+        check_accounts({P0: account})
+    assert caught.value.exit_code == 70
+    it = rig(stream(10))
+    engine = it.engine()
+    engine._recover(None)
+    engine.accounts[P0] = account
+    engine._changed = True
+    with pytest.raises(AccountingError):
+        engine.snapshot()
+    assert it.store().newest() is None
+    shown = it.metrics.registry.get_sample_value(
+        "streamnb_unaccounted_records", {"topic": "memory", "partition": "0"}
+    )
+    assert shown == account.balance()
+    engine.close()
+
+
+def test_D14_damaged_snapshots_alone_stop_the_engine(tmp_path: Path) -> None:
+    """Beginning anew by itself would forget everything without a word."""
+    it = Rig(filled(stream(20)), lambda: SnapshotDirectory(tmp_path))
+    it.run()
+    for path in tmp_path.glob("*.snb"):
+        path.chmod(0o600)
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(SnapshotError, match="None of the 2 snapshots"):
+        it.run()
+
+
+class Clumsy(NaiveBayes):
+    """A model that fails half-way through the update of one batch: some of its messages are learned."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(TEXT_ONLY)
+        self.error = error
+        self.batches_left = 3
+
+    def step(self, batch: Batch, *, score: bool = True, learn: bool = True) -> Scores:
+        """Learn, then fail."""
+        scores = super().step(batch, score=score, learn=learn)
+        self.batches_left -= 1
+        if not self.batches_left:
+            raise self.error
+        return scores
+
+
+@pytest.mark.parametrize("error", [MemoryError(), ValueError("a hook's"), RecursionError()], ids=repr)
+def test_C6_C7_an_error_half_way_through_an_update_is_neither_ignored_nor_kept(error: Exception) -> None:
+    """It ends the process as a kill would: the last snapshot is the state of its offsets."""
+    it = rig(stream(40))
+    with pytest.raises(type(error)):
+        it.run(classifier=Clumsy(error))
+    newest = it.store().newest()
+    assert newest is not None
+    kept = newest.accounts[P0].next_offset
+    assert newest.digest == plain_loop(filled(stream(40)[:kept])).digest()
+    assert kept < 21
+    assert it.run().digest == plain_loop(it.log).digest()

@@ -1,0 +1,98 @@
+"""Lives of an engine over a faulty disk and a faulty broker: no schedule of accidents breaks an invariant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from streamnb.base.offsets import Account
+from streamnb.base.record import Partition
+from streamnb.engine import engine
+from streamnb.engine.engine import Engine
+from streamnb.storage import files
+from tests.support.faulty_disk import FaultyDisk
+from tests.support.simulation import campaign, simulate
+
+KINDS = ("Crash", "power cut", "DeliveryError", "StorageError", "TransactionError")
+
+
+def test_C1_no_schedule_of_accidents_breaks_an_invariant(runs: int, seed: int) -> None:
+    """Kills, power cuts, full and failing disks, deliveries lost and doubled, commits of unknown outcome."""
+    broken, deaths = campaign(range(seed, seed + runs))
+
+    assert broken == []
+    assert min(deaths[kind] for kind in KINDS) > runs / 20
+
+
+def test_a_seed_is_the_same_life_every_time() -> None:
+    """What it found can be looked at again."""
+    for seed in range(20):
+        first, second = simulate(seed), simulate(seed)
+        assert (first.lives, first.deaths) == (second.lives, second.deaths)
+        assert first.disk.done == second.disk.done
+
+
+def _never_synced(real: Callable[..., None]) -> Callable[..., None]:
+    del real
+    return lambda *_: None
+
+
+def _without_flush(real: Callable[..., None]) -> Callable[..., None]:
+    def begin(self: Engine) -> None:
+        flush, self.sink.flush = self.sink.flush, lambda timeout_ms: None  # type: ignore[method-assign]  # noqa: ARG005
+        try:
+            real(self)
+        finally:
+            self.sink.flush = flush  # type: ignore[method-assign]
+
+    return begin
+
+
+def _off_by_one(real: Callable[..., dict[str, int]]) -> Callable[..., dict[str, int]]:
+    def advance(self: Account, next_offset: int, **outcome: int) -> dict[str, int]:
+        found = real(self, next_offset, **outcome)
+        if self.scored % 5 == 4:
+            self.start += 1
+            self.next_offset += 1
+        return found
+
+    return advance
+
+
+def _published_anew(
+    real: Callable[..., tuple[dict[Partition, int], object]],
+) -> Callable[..., tuple[dict[Partition, int], object]]:
+    def published(*asked: object) -> tuple[dict[Partition, int], object]:
+        before, change = real(*asked)
+        return dict.fromkeys(before, 0), change
+
+    return published
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mistake", "invariant"),
+    [
+        (files, "sync_directory", _never_synced, "I5|I6"),
+        (FaultyDisk, "fsync", _never_synced, "I5|I6"),
+        (Engine, "_begin_snapshot", _without_flush, "I8"),
+        (Account, "advance", _off_by_one, "I5|I8|I7"),
+        (engine, "published_before", _published_anew, "I2 once"),
+    ],
+    ids=[
+        "the directory is not synced",
+        "nothing is synced",
+        "no flush",
+        "an offset too far",
+        "published again",
+    ],
+)
+def test_a_mistake_is_found(
+    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, mistake: Callable[..., object], invariant: str
+) -> None:
+    """The simulation can fail: each promise taken away breaks the invariant that stands for it."""
+    monkeypatch.setattr(owner, name, mistake(getattr(owner, name)))
+    broken, _ = campaign(range(80))
+
+    assert len(broken) > 3
+    assert any(word in line for line in broken for word in invariant.split("|"))

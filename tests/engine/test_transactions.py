@@ -1,0 +1,214 @@
+"""Scores exactly once: however often it dies, each input's score or dead letter is committed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamnb.base.protocols import Transactions
+from streamnb.base.record import Partition
+from streamnb.engine.delivery import DELIVERY, delivery_noted, published_before
+from streamnb.engine.settings import EngineSettings
+from streamnb.errors import DeliveryError, FencedError, PositionError, SettingsError, TransactionError
+from streamnb.storage.directory import SnapshotSettings
+from streamnb.transports.memory import Crash, MemorySink
+from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions
+from tests.engine.test_engine import Rig, filled, message, plain_loop, put_aside, rig, stream
+
+P0 = Partition("memory", 0)
+NOTE: dict[str, object] = {"event": DELIVERY, "scores": "exactly once", "group": "memory"}
+
+
+class Dying(MemoryTransactions):
+    """Transactions whose process dies before or after the commits whose numbers are named."""
+
+    commits = 0
+    deaths: Mapping[int, str] = {}
+
+    def commit(self, next_offsets: Mapping[Partition, int]) -> None:
+        """Commit, unless it dies before."""
+        number, Dying.commits = Dying.commits, Dying.commits + 1
+        if Dying.deaths.get(number) == "before":
+            raise Crash
+        super().commit(next_offsets)
+        if Dying.deaths.get(number) == "after":
+            raise Crash
+
+
+def transactional(
+    it: Rig, broker: MemoryBroker, kind: type[MemoryTransactions], interval_ms: int = 0
+) -> dict[str, Any]:
+    """The parts of an engine whose scores are exactly once."""
+    return {
+        "transactions": kind(broker, [it.scores, it.aside]),
+        "settings": EngineSettings(
+            start="earliest",
+            scores="exactly_once",
+            batch_records_max=7,
+            transaction_interval_ms=interval_ms,
+        ),
+        "snapshots": SnapshotSettings(interval_records=20),
+    }
+
+
+def assert_each_input_is_published_once(it: Rig) -> None:
+    """One score or one dead letter."""
+    scored = [
+        (score["source"]["partition"], score["source"]["offset"])
+        for number in range(len(it.scores.end))
+        for score in it.published(number)
+    ]
+    aside = put_aside(it.aside)
+
+    assert len(scored) == len(set(scored))
+    assert len(aside) == sum(it.aside.end)
+    assert not set(scored) & aside
+    assert set(scored) | aside == {(n, at) for n, end in enumerate(it.log.end) for at in range(end)}
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    partitions=st.sampled_from([1, 3]),
+    interval_ms=st.sampled_from([0, 100]),
+    deaths=st.dictionaries(st.integers(0, 25), st.sampled_from(["before", "after"]), max_size=8),
+)
+def test_each_input_is_published_once_however_often_it_dies(
+    partitions: int, interval_ms: int, deaths: dict[int, str]
+) -> None:
+    """Right before and right after a commit are the moments that matter; the state is the plain loop's."""
+    it, broker = rig(stream(120), partitions), MemoryBroker()
+    Dying.commits, Dying.deaths = 0, deaths
+    while True:
+        try:
+            summary = it.run(**transactional(it, broker, Dying, interval_ms))
+        except Crash:
+            continue
+        break
+
+    assert_each_input_is_published_once(it)
+    assert all(account.balance() == 0 for account in summary.accounts.values())
+    assert summary.digest["order_free"] == plain_loop(it.log).digest()["order_free"]
+    if partitions == 1:
+        assert summary.digest == plain_loop(it.log).digest()
+
+
+def test_a_second_learner_shuts_the_first_one_out() -> None:
+    """What the first had published and not committed is seen by nobody."""
+    it, broker = rig(stream(30)), MemoryBroker()
+    engine = it.engine(**transactional(it, broker, MemoryTransactions))
+    engine.sink = engine.processing.sink = _Overtaken(it, broker)
+    with pytest.raises(FencedError):
+        engine.run()
+    engine.close()
+    it.run(**transactional(it, broker, MemoryTransactions))
+
+    assert_each_input_is_published_once(it)
+
+
+class _Overtaken(MemorySink):
+    """Another learner begins when this one publishes."""
+
+    def __init__(self, it: Rig, broker: MemoryBroker) -> None:
+        super().__init__(it.scores)
+        self._other: Transactions = MemoryTransactions(broker, [])
+
+    def publish(self, *columns: Any) -> None:  # noqa: ANN401 - as MemorySink has them
+        """Publish, and be overtaken."""
+        super().publish(*columns)
+        self._other.recover([])
+
+
+class _Refusing(MemorySink):
+    """Delivers the first batch only."""
+
+    def publish(self, *columns: Any) -> None:  # noqa: ANN401 - as MemorySink has them
+        """Publish, or say that something was not."""
+        if sum(self._log.end):
+            raise DeliveryError("A record was not delivered.")
+        super().publish(*columns)
+
+
+def test_a_record_that_is_not_delivered_leaves_the_outcome_of_its_transaction_open() -> None:
+    """So that the engine is built anew and goes on from the last snapshot."""
+    it, broker = rig(stream(30)), MemoryBroker()
+    parts = transactional(it, broker, MemoryTransactions)
+    with pytest.raises(TransactionError):
+        it.run(**parts, sink=_Refusing(it.scores))
+    it.run(**transactional(it, broker, MemoryTransactions))
+
+    assert_each_input_is_published_once(it)
+
+
+def test_offsets_are_committed_by_transactions_alone() -> None:
+    """A snapshot's are behind them: committed for lag tools they would let scores be published twice."""
+    it, broker = rig(stream(60)), MemoryBroker()
+    engine = it.engine(**transactional(it, broker, MemoryTransactions))
+    engine.run()
+    engine.close()
+
+    assert broker.committed == {P0: 60}
+    assert engine.source.committed == {}  # type: ignore[attr-defined]
+
+
+def test_going_over_to_exactly_once_begins_with_the_state() -> None:
+    """Whatever offsets lag tools were told under that name before; it is noted, and so is going back."""
+    it, broker = rig([message(i, "lunch", "ham") for i in range(20)]), MemoryBroker()
+    broker.committed[P0] = 3
+    it.run()
+    for i in range(20, 30):
+        it.log.append(message(i, "lunch", "ham"))
+    it.run(**transactional(it, broker, MemoryTransactions))
+    newest = it.store().newest()
+
+    assert_each_input_is_published_once(it)
+    assert newest is not None
+    assert newest.lineage == [NOTE]
+
+    it.run()
+    newest = it.store().newest()
+
+    assert newest is not None
+    assert newest.lineage == [NOTE, {"event": DELIVERY, "scores": "at least once", "group": None}]
+
+
+@pytest.mark.parametrize("committed", [{}, {P0: 6}, {P0: 31}])
+def test_committed_offsets_that_cannot_be_right_stop_the_engine(committed: dict[Partition, int]) -> None:
+    """Expired, set back, or past the end of the log: which scores are out there cannot be told."""
+    with pytest.raises(PositionError, match="The group memory"):
+        published_before([NOTE], "memory", {P0: 7}, committed, {P0: 30})
+
+
+def test_another_group_is_refused() -> None:
+    """Its offsets say nothing of the scores that are out there."""
+    with pytest.raises(SettingsError, match="under the group memory"):
+        published_before([NOTE], "other", {P0: 7}, {P0: 7}, {P0: 30})
+
+
+def test_a_partition_added_since_has_no_committed_offset() -> None:
+    """All of it is published."""
+    assert published_before([NOTE], "memory", {P0: 7, Partition("memory", 1): 0}, {P0: 9}, None) == (
+        {P0: 9},
+        None,
+    )
+
+
+def test_the_last_note_of_how_scores_are_delivered_counts() -> None:
+    """At least once, without any."""
+    assert delivery_noted([], None) is None
+    assert delivery_noted([NOTE], "memory") is None
+    assert delivery_noted([NOTE], None) is not None
+
+
+def test_without_transactions_a_lost_record_is_a_matter_of_delivery() -> None:
+    """As before: nothing is tried again inside the process."""
+    it = Rig(filled(stream(30)), rig([]).store)
+    with pytest.raises(DeliveryError) as caught:
+        it.run(sink=MemorySink(it.scores, fail_after=9))
+
+    assert type(caught.value) is DeliveryError
+    assert orjson.loads(it.scores.records(0)[0].value or b"")["id"]

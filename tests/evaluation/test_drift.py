@@ -1,0 +1,243 @@
+"""Detectors over a model's mistakes are river's, told of each in order; what they see is said, no more."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import random
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import orjson
+import pytest
+from river import base, drift
+from river.drift import binary
+
+from streamnb.base.batch import Label, Scores
+from streamnb.cli.tables import print_evaluation
+from streamnb.config import assembly
+from streamnb.config import settings as config
+from streamnb.errors import SettingsError
+from streamnb.evaluation import DETECTORS, Change, DriftSettings, DriftWatch, Prequential
+from streamnb.evaluation.live import EvaluationSettings
+from streamnb.evaluation.outcomes import outcomes_of
+from streamnb.transports.memory import MemoryLog
+from tests.cli.test_cli import SPAM, streamnb
+from tests.engine.test_engine import MemoryStore, Rig, message
+
+NEVER_LOOK = {"DummyDriftDetector", "NoDrift"}
+
+
+def mistakes(*parts: tuple[int, float], seed: int = 1) -> list[bool]:
+    """So many messages of which such a share is wrong, one part after the other."""
+    draw = random.Random(seed)
+    return [draw.random() < share for n, share in parts for _ in range(n)]
+
+
+def scored(wrong: list[bool]) -> tuple[Scores, list[Label | None]]:
+    """Scores of two classes, of which the labelled one is predicted or the other."""
+    n = len(wrong)
+    posterior = np.array([[0.2, 0.8] if one else [0.8, 0.2] for one in wrong]).reshape(n, 2)
+    zeros, known = np.zeros(n, np.int64), np.full(n, 2)
+    odds = np.zeros((n, 2))
+    return (
+        Scores(("a", "b"), known, posterior, odds, odds, None, zeros, zeros, zeros, posterior, zeros),
+        ["a"] * n,
+    )
+
+
+def seen(watch: DriftWatch, wrong: list[bool], size: int = 100) -> list[Change]:
+    """The changes in a course of mistakes that comes in batches."""
+    found = []
+    for begin in range(0, len(wrong), size):
+        scores, labels = scored(wrong[begin : begin + size])
+        found += [change for _, change in watch.add(scores, labels, outcomes_of(scores, labels))]
+    return found
+
+
+# ---- the detectors
+
+
+def test_every_detector_of_rivers_can_be_named() -> None:
+    """But for those that do not look at what they are told."""
+    kinds = (base.DriftDetector, base.BinaryDriftDetector)
+    there = {
+        name
+        for module in (drift, binary)
+        for name, one in inspect.getmembers(module, inspect.isclass)
+        if issubclass(one, kinds)
+    }
+    assert there - NEVER_LOOK == set(DETECTORS)
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_mistakes_that_become_frequent_are_seen_by_every_detector(name: str) -> None:
+    """One in fifty, then four in five; and what is said of before and after is so."""
+    calm = 400 if name == "KSWIN" else 1500  # which takes a millisecond a message
+    found = seen(DriftWatch(DriftSettings(name)), mistakes((calm, 0.02), (200, 0.8)))
+    first = next(change for change in found if change.message > calm)
+    assert (first.detector, first.labelled) == (name, first.message)
+    assert first.before < first.recent
+    assert first.before < 0.15
+
+
+def test_a_change_is_seen_where_river_sees_it() -> None:
+    """The detector is river's, told in order, whatever the batches."""
+    wrong = mistakes((700, 0.1), (700, 0.4), (700, 0.1))
+    plain: Any = cast("Any", drift).ADWIN(delta=0.01)
+    expected = []
+    for i, one in enumerate(wrong, 1):
+        plain.update(one)
+        if plain.drift_detected:
+            expected.append(i)
+    assert len(expected) >= 2
+    for size in (1, 100, 4000):
+        found = seen(DriftWatch(DriftSettings("ADWIN", {"delta": 0.01})), wrong, size)
+        assert [change.message for change in found] == expected
+
+
+def test_shares_are_of_all_since_the_last_change_and_of_the_newest_hundred() -> None:
+    """Counted by hand from where they were seen."""
+    wrong, begin = mistakes((700, 0.1), (700, 0.6), (700, 0.1)), 0
+    for change in seen(DriftWatch(DriftSettings("ADWIN")), wrong):
+        since, newest = wrong[begin : change.message], wrong[max(0, change.message - 100) : change.message]
+        assert change.before == sum(since) / len(since)
+        assert change.recent == sum(newest) / len(newest)
+        begin = change.message
+    assert begin > 1400
+
+
+def test_what_is_drawn_is_drawn_alike() -> None:
+    """KSWIN samples: without a seed of one's own it is 0."""
+    wrong = mistakes((150, 0.1), (150, 0.6))
+    once, again = (seen(DriftWatch(DriftSettings("KSWIN")), wrong) for _ in range(2))
+    assert once == again != []
+
+
+def test_messages_are_counted_and_mistakes_of_judged_ones_alone() -> None:
+    """Without a label, or of a class never learned, there is no mistake to tell of."""
+    wrong = mistakes((400, 0.02), (200, 0.7))
+    scores, labels = scored([one for one in wrong for _ in range(3)])
+    thirds: list[Label | None] = [(None, "never", "a")[i % 3] for i in range(len(labels))]
+    watch, plain = DriftWatch(DriftSettings("DDM")), DriftWatch(DriftSettings("DDM"))
+    expected = seen(plain, wrong)
+    found = []
+    for begin in range(0, len(thirds), 90):
+        rows = list(range(begin, min(begin + 90, len(thirds))))
+        part, given = scores.take(rows), [thirds[i] for i in rows]
+        for row, change in watch.add(part, given, outcomes_of(part, given)):
+            assert begin + row + 1 == change.message
+            found.append(change)
+    assert [change.message for change in found] == [3 * change.message for change in expected] != []
+    assert [change.labelled for change in found] == [2 * change.message for change in expected]
+    assert [change.before for change in found] == [change.before for change in expected]
+
+
+# ---- settings
+
+
+@pytest.mark.parametrize(
+    ("tables", "what", "hint"),
+    [
+        ({"detector": "ADWINN"}, "no detector `ADWINN`", "ADWIN, KSWIN, PageHinkley, DDM"),
+        ({"detector": "NoDrift"}, "no detector `NoDrift`", "ADWIN"),
+        ({"parameters": {"delta": 0.1}}, "`drift.detector` is not", "ADWIN"),
+        ({"detector": "ADWIN", "parameters": {"delte": 0.1}}, "no parameter `delte`", "delta = 0.002"),
+        ({"detector": "KSWIN", "parameters": {"window": 3}}, "no parameter `window`", "window_size = 100"),
+        ({"detector": "ADWIN", "parameters": {"delta": "x"}}, "no `float`", "0.002"),
+        ({"detector": "ADWIN", "parameters": {"clock": 1.5}}, "no `int`", "32"),
+        ({"detector": "ADWIN", "parameters": {"clock": True}}, "no `int`", "32"),
+        ({"detector": "ADWIN", "parameters": {"clock": 0}}, "is 0", "from 1"),
+        ({"detector": "KSWIN", "parameters": {"window_size": 10**9}}, "is 1000000000", "1,000,000"),
+        ({"detector": "HDDMA", "parameters": {"two_sided_test": 1}}, "no `bool`", "False"),
+        ({"detector": "HDDMA", "parameters": {"drift_confidence": 0}}, "HDDMA cannot", "default"),
+        ({"detector": "KSWIN", "parameters": {"stat_size": 90}}, "KSWIN cannot", "default"),
+        ({"detector": "KSWIN", "parameters": {"alpha": 2.0}}, "between 0 and 1", "default"),
+        ({"detector": "PageHinkley", "parameters": {"mode": "sideways"}}, "Invalid 'mode'", "default"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_there_is(
+    tables: dict[str, object], what: str, hint: str
+) -> None:
+    """Before anything is read, by the name of the setting."""
+    with pytest.raises(SettingsError) as caught:
+        assembly.drift(config.decode({"drift": tables}, "here"))
+    assert what in caught.value.what
+    assert hint in caught.value.hint
+
+
+def test_without_a_detector_nothing_watches() -> None:
+    """Which is the default, and says nothing of changes: not that there were none."""
+    assert assembly.drift(config.Settings()) is None
+    assert Prequential().figures(()).changes is None
+    assert Prequential(drift=DriftWatch(DriftSettings("DDM"))).figures(()).changes == []
+
+
+# ---- in the engine
+
+
+def breaking(n: int, at: int, timestamp_ms: int = 0) -> MemoryLog:
+    """A log whose labels have nothing to do with its words any more from some message on."""
+    log, draw = MemoryLog(), random.Random(3)
+    for i in range(n):
+        label, other = draw.choices(["spam", "ham"], k=2)
+        text = "win" if (label if i < at else other) == "spam" else "lunch"
+        log.append(message(i, text, label), timestamp_ms=timestamp_ms + 1000 * i)
+    return log
+
+
+def test_the_engine_says_where_and_counts(caplog: pytest.LogCaptureFixture) -> None:
+    """In the log with topic, offset and time, on the metrics page by detector; the model is as without."""
+    ran = Rig(breaking(600, 300), MemoryStore)
+    with caplog.at_level(logging.INFO, "streamnb.engine"):
+        ran.run(drift=DriftWatch(DriftSettings("ADWIN")), evaluation=EvaluationSettings(window_messages=0))
+    said = [record for record in caplog.records if record.getMessage().startswith("drift seen by ADWIN")]
+    count = ran.metrics.registry.get_sample_value("streamnb_drift_total", {"detector": "ADWIN"})
+    assert len(said) == count
+    assert count
+    worse = [record for record in said if record.levelno == logging.WARNING]
+    assert worse[0].getMessage().startswith("drift seen by ADWIN at memory-0 @ 3")
+    assert ", 1970-01-01T00:05:" in worse[0].getMessage()
+    plain = Rig(breaking(600, 300), MemoryStore)
+    plain.run()
+    assert plain.metrics.registry.get_sample_value("streamnb_drift_total", {"detector": "ADWIN"}) is None
+    assert ran.model.digest() == plain.model.digest()
+    assert ran.published() == plain.published()
+
+
+@pytest.mark.parametrize("timestamp_ms", [-(10**6), 2**62])
+def test_a_record_of_any_year_can_be_the_one(timestamp_ms: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Timestamps come from outside."""
+    with caplog.at_level(logging.INFO, "streamnb.engine"):
+        Rig(breaking(600, 300, timestamp_ms), MemoryStore).run(drift=DriftWatch(DriftSettings("ADWIN")))
+    assert "drift seen by ADWIN" in caplog.text
+
+
+# ---- over a file
+
+
+def test_evaluate_lists_the_messages(tmp_path: Path) -> None:
+    """In the object, and as lines in the drawing."""
+    path, html = tmp_path / "mail.jsonl", tmp_path / "mail.html"
+    path.write_bytes(b"\n".join(record.value or b"" for record in breaking(600, 300).records(0)))
+    words = ("--config", SPAM, "--set", "drift.detector=ADWIN", "--json", "--plot", str(html))
+    found = orjson.loads(streamnb("evaluate", str(path), *words).stdout)["changes"]
+    worse = [change for change in found if change["recent"] > change["before"]]
+    assert 300 < worse[0]["message"] < 400
+    assert "dotted: drift seen" in html.read_text(encoding="utf-8")
+
+
+def test_the_table_shows_where_or_says_that_there_was_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first of very many; and nothing at all where nothing watched."""
+    for shares, expected in (
+        ([0.02, 0.7], "drift seen by"),
+        ([0.02, 0.7] * 20, "those are the first 20"),
+        ([0.02], "No drift was seen."),
+    ):
+        judgement = Prequential(drift=DriftWatch(DriftSettings("ADWIN")))
+        judgement.add(*scored(mistakes(*((200, share) for share in shares))))
+        print_evaluation(judgement.figures("ab"), 0, 0)
+        assert expected in capsys.readouterr().out
+    print_evaluation(Prequential().figures("ab"), 0, 0)
+    assert "rift" not in capsys.readouterr().out

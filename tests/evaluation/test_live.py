@@ -1,0 +1,103 @@
+"""The engine's own figures: metrics and a line in the log, of labelled messages, outside of the state."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from streamnb.base.batch import Batch, Label
+from streamnb.evaluation import Prequential
+from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.view import TEXT_ONLY
+from tests.engine.test_engine import rig, stream
+
+TEXTS = ["free cash", "lunch noon", "free lunch", "cash", "noon", "free noon cash"] * 20
+LABELS: list[Label | None] = ["spam", "ham", None, "spam", "ham", "spam"] * 20
+
+
+def test_the_metrics_are_the_figures_of_an_evaluation() -> None:
+    """Of all and of the window, per class too."""
+    live, judgement = LiveEvaluation(EvaluationSettings(window_messages=30)), Prequential(30, warm_up=0)
+    registry, model = CollectorRegistry(), NaiveBayes(TEXT_ONLY)
+    registry.register(live)
+    for begin in range(0, len(TEXTS), 17):
+        batch = Batch({"text": TEXTS[begin : begin + 17]}, LABELS[begin : begin + 17])
+        scores = model.step(batch)
+        live.add(scores, batch.labels)
+        judgement.add(scores, batch.labels)
+    figures = judgement.figures(model.classes)
+    for over, expected in (("all", figures), ("window", figures.window)):
+        for name in ("accuracy", "log_loss", "brier", "ece"):
+            assert registry.get_sample_value(f"streamnb_{name}", {"over": over}) == getattr(expected, name)
+        for name in ("recall", "precision"):
+            found = {
+                label: registry.get_sample_value(f"streamnb_{name}", {"class": label, "over": over})
+                for label in ("spam", "ham")
+            }
+            assert found == getattr(expected, name)
+    for over, expected in (("all", figures), ("window", figures.window)):
+        assert registry.get_sample_value("streamnb_lam_pct", {"over": over}) == expected.lam_pct
+    for label, row in figures.confusion.items():
+        for predicted, n in row.items():
+            pair = {"class": label, "predicted": predicted}
+            assert registry.get_sample_value("streamnb_confusion_total", pair) == n
+    messages, said, right = (
+        [
+            registry.get_sample_value(f"streamnb_reliability_{name}_total", {"le": f"{i / 15:.3f}"}) or 0.0
+            for i in range(1, 16)
+        ]
+        for name in ("messages", "said", "right")
+    )
+    curve = [(n, p / n, k / n) for n, p, k in zip(messages, said, right, strict=True) if n]
+    assert curve == [(one.n, one.p, one.accuracy) for one in figures.reliability]
+    assert registry.get_sample_value("streamnb_roca_loss_pct") == figures.window_roca_loss_pct
+    assert registry.get_sample_value("streamnb_judged_total", {"outcome": "new_class"}) == 2
+    assert registry.get_sample_value("streamnb_judged_total", {"outcome": "judged"}) == 98
+
+
+def test_without_a_label_there_is_nothing_to_say() -> None:
+    """Nor with a window of none."""
+    model = NaiveBayes(TEXT_ONLY)
+    quiet, off = LiveEvaluation(), LiveEvaluation(EvaluationSettings(window_messages=0))
+    quiet.add(model.step(Batch({"text": ["a"]}, [None])), [None])
+    batch = Batch({"text": TEXTS}, LABELS)
+    off.add(model.step(batch), batch.labels)
+    assert quiet.sentence() == off.sentence() == ""
+
+
+def test_of_very_many_classes_the_page_shows_no_pairs() -> None:
+    """Or it would hold the square of them."""
+    labels: list[Label | None] = [f"class {i % 21}" for i in range(42)]
+    batch, live, registry = Batch({"text": ["a"] * 42}, labels), LiveEvaluation(), CollectorRegistry()
+    registry.register(live)
+    live.add(NaiveBayes(TEXT_ONLY).step(batch), batch.labels)
+    page = generate_latest(registry).decode()
+    assert "streamnb_recall{" in page
+    assert "streamnb_confusion_total{" not in page
+
+
+def test_a_window_below_none_is_refused() -> None:
+    """A setting, so by its name."""
+    for window in (-1, 1_000_001):
+        with pytest.raises(ValueError, match="window_messages"):
+            EvaluationSettings(window_messages=window)
+
+
+def test_the_engine_judges_what_it_scored(caplog: pytest.LogCaptureFixture) -> None:
+    """On its metrics page and in a line at a snapshot; the state is the same without it."""
+    judged, plain = rig(stream(80)), rig(stream(80))
+    with caplog.at_level(logging.INFO, "streamnb.engine"):
+        summary = judged.run()
+    plain.run(evaluation=EvaluationSettings(window_messages=0))
+    found = [
+        judged.metrics.registry.get_sample_value("streamnb_judged_total", {"outcome": outcome}) or 0
+        for outcome in ("judged", "new_class")
+    ]
+    assert sum(found) == summary.learned
+    assert found[1] == len(judged.model.classes)
+    assert any("labelled messages judged: accuracy 0." in record.message for record in caplog.records)
+    assert judged.model.digest() == plain.model.digest()
+    assert judged.published() == plain.published()

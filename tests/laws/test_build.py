@@ -1,0 +1,147 @@
+"""What an installation holds, and what it says where a compiler is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+KERNEL = "streamnb/naive_bayes/_kernel"
+MAIL = b'{"id": "a", "text": "win money", "label": "spam"}\n'
+
+
+def _python(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Python in a process of its own, which finds `folder` first and none of this process's settings."""
+    inherited = {
+        key: value for key, value in os.environ.items() if key not in {"STREAMNB_PURE", "LD_PRELOAD"}
+    }
+    return subprocess.run(
+        [sys.executable, "-P", *words],
+        cwd=folder,
+        env=inherited | {"PYTHONPATH": str(folder)} | env,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def _copy(folder: Path) -> Path:
+    """The repository as it is checked out, without what was built in it."""
+    copy = folder / "copy"
+    shutil.copytree(
+        ROOT / "streamnb", copy / "streamnb", ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__")
+    )
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    return copy
+
+
+def _wheel(copy: Path, folder: Path, **env: str) -> Path:
+    """A wheel of a copy of the repository, as ``pip`` builds it."""
+    at_hand = find_spec("Cython") is not None and find_spec("setuptools") is not None
+    options = ["--no-build-isolation"] if at_hand else []
+    done = _python(
+        folder, "-m", "pip", "wheel", "--no-deps", *options, "--wheel-dir", str(folder), str(copy), **env
+    )
+    assert done.returncode == 0, done.stderr
+    return next(folder.glob("*.whl"))
+
+
+def _run(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """The engine over one line of JSON."""
+    (folder / "mail.jsonl").write_bytes(MAIL)
+    (folder / "run.toml").write_text(
+        f"""
+        [model]
+        name = "build"
+        [source]
+        kind = "jsonl"
+        path = "{folder / "mail.jsonl"}"
+        [sink]
+        kind = "jsonl"
+        path = "{folder / "scores.jsonl"}"
+        [engine]
+        start = "earliest"
+        [dead_letters.sink]
+        kind = "jsonl"
+        path = "{folder / "dead.jsonl"}"
+        [snapshots]
+        directory = "{folder / "snapshots"}"
+        """,
+        encoding="utf-8",
+    )
+    return _python(folder, "-m", "streamnb", "run", "run.toml", "--until-end", **env)
+
+
+WHICH = """
+from streamnb.naive_bayes import _kernel
+from streamnb import TEXT_ONLY, NaiveBayes, errors
+print(_kernel.compiled, NaiveBayes(TEXT_ONLY).compiled, errors.__file__)
+"""
+
+
+def test_a_variable_chooses_the_plain_twin() -> None:
+    """``STREAMNB_PURE=1``, silently: it was asked for; 0 and nothing leave the kernel on."""
+    for value, compiled in (("1", "False False"), ("0", "True True"), ("", "True True")):
+        done = _python(ROOT, "-W", "error", "-c", WHICH, STREAMNB_PURE=value)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(compiled)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built with whatever compiler there is, kept from taking its time: speed is not looked at here."""
+    folder = tmp_path_factory.mktemp("wheel")
+    quick = folder / "cc"
+    quick.write_text(f'#!/bin/sh\nexec {sysconfig.get_config_var("CC")} "$@" -O0\n')
+    quick.chmod(0o755)
+    return _wheel(_copy(folder), folder, CC=str(quick))
+
+
+def test_a_wheel_holds_the_kernel_and_its_types_but_no_c(wheel: Path) -> None:
+    """Each module compiled, each with its ``.pyi``; what Cython generated stays behind."""
+    names = zipfile.ZipFile(wheel).namelist()
+    for module in (path.stem for path in (ROOT / KERNEL).glob("*.pyx")):
+        assert [n for n in names if n.startswith(f"{KERNEL}/{module}.") and n.endswith(".so")]
+        assert f"{KERNEL}/{module}.pyi" in names
+    assert [n for n in names if n.endswith(".c")] == []
+    assert {"streamnb/py.typed", "streamnb/wire/schemas/score.schema.json"} <= set(names)
+
+
+def test_what_a_wheel_holds_is_what_runs(wheel: Path, tmp_path: Path) -> None:
+    """Unpacked elsewhere, it imports its own kernel and has nothing to warn of."""
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    done = _python(tmp_path, "-W", "error", "-c", WHICH)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[:2] == ["True", "True"]
+    assert done.stdout.split()[2].startswith(str(tmp_path))
+    assert "about fifty times slower" not in _run(tmp_path).stderr
+
+
+def test_without_a_compiler_it_installs_runs_and_says_what_that_costs(wheel: Path, tmp_path: Path) -> None:
+    """A wheel without the kernel; a warning at import that names the reason, and the engine's first line."""
+    copy = tmp_path / "copy"  # with the C that Cython made of it already
+    shutil.copytree(wheel.parent / "copy", copy, ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    assert list(copy.rglob("*.c"))
+    built = _wheel(copy, tmp_path, CC="/bin/false", CXX="/bin/false")
+    zipfile.ZipFile(built).extractall(tmp_path)
+    assert not [n for n in zipfile.ZipFile(built).namelist() if n.endswith((".so", ".c"))]
+    imported = _python(tmp_path, "-c", WHICH)
+    assert imported.returncode == 0, imported.stderr
+    assert imported.stdout.split()[:2] == ["False", "False"]
+    assert "UserWarning: streamnb runs in plain Python, about fifty times slower" in imported.stderr
+    assert "install a C compiler" in imported.stderr
+    done = _run(tmp_path)
+    assert done.returncode == 0, done.stderr
+    logged = [line for line in done.stderr.splitlines() if " streamnb" in line and line[:2] == "20"]
+    assert " WARNING streamnb: plain Python, about fifty times slower: the kernel was not built" in logged[0]
+    assert (tmp_path / "scores.jsonl").stat().st_size > 0

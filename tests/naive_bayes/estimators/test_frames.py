@@ -1,0 +1,210 @@
+"""Batches: pandas, polars, pyarrow and plain sequences give what one message after another gives."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from streamnb.naive_bayes.estimators import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    Estimator,
+    GaussianDiscriminant,
+    GaussianNB,
+    MixedNB,
+    MultinomialNB,
+)
+
+ROWS: list[dict[str, int]] = [{"a": i % 3, "b": (i * i) % 4, "c": i % 2} for i in range(40)]
+LABELS = ["ham" if (i % 3) + (i % 2) else "spam" for i in range(40)]
+COLUMNS = {name: [row[name] for row in ROWS] for name in "abc"}
+KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "pandas": (pd.DataFrame, pd.Series),
+    "pandas, sparse": (lambda columns: pd.DataFrame(columns).astype(pd.SparseDtype(int, 0)), pd.Series),
+    "polars": (pl.DataFrame, pl.Series),
+    "pyarrow": (pa.table, lambda labels: pa.chunked_array([labels])),
+    "sequences": (
+        lambda columns: [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+        list,
+    ),
+}
+MODELS = [
+    MultinomialNB(),
+    ComplementNB(),
+    BernoulliNB(),
+    CategoricalNB(),
+    GaussianNB(),
+    GaussianDiscriminant(),
+    MixedNB(),
+]
+EACH_KIND = pytest.mark.parametrize("kind", KINDS)
+EACH_MODEL = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+
+
+def _values(answer: Any) -> list[list[float]]:  # noqa: ANN401
+    if isinstance(answer, list):
+        return [[row[label] for label in sorted(row)] for row in answer]
+    if isinstance(answer, pa.Table):
+        return [list(row.values()) for row in answer.to_pylist()]
+    return [list(row) for row in (answer.to_numpy() if isinstance(answer, pd.DataFrame) else answer.rows())]
+
+
+@EACH_KIND
+@EACH_MODEL
+def test_T24_many_is_one_to_the_bit(model: Estimator, kind: str) -> None:
+    """Learned in two batches, scored in one, in a frame of any kind."""
+    frame, series = KINDS[kind]
+    one, many = model.clone(), model.clone()
+    for row, label in zip(ROWS, LABELS, strict=True):
+        one.learn_one(row, label)
+    for part in (slice(0, 13), slice(13, 40)):
+        many.learn_many(frame({name: column[part] for name, column in COLUMNS.items()}), series(LABELS[part]))
+    assert one._model.digest() == many._model.digest()
+    queries = frame(COLUMNS)
+    expected = [[one.predict_proba_one(row)[label] for label in ("ham", "spam")] for row in ROWS]
+    assert _values(many.predict_proba_many(queries)) == expected
+    predictions = many.predict_many(queries)
+    labels = predictions.to_pylist() if kind == "pyarrow" else list(predictions)
+    assert labels == [one.predict_one(row) for row in ROWS]
+    joints = [[one.joint_log_likelihood(row)[label] for label in ("ham", "spam")] for row in ROWS]
+    assert _values(many.joint_log_likelihood_many(queries)) == joints
+
+
+@EACH_MODEL
+def test_T27_frames_are_not_changed_and_keep_their_index(model: Estimator) -> None:
+    """Neither by learning nor by scoring."""
+    frame = pd.DataFrame(COLUMNS, index=range(100, 140))
+    before = frame.copy()
+    model = model.clone()
+    model.learn_many(frame, pd.Series(LABELS, index=frame.index))
+    for answer in (model.predict_proba_many(frame), model.predict_many(frame)):
+        assert list(answer.index) == list(frame.index)
+    assert frame.equals(before)
+
+
+@EACH_KIND
+def test_T4_before_anything_was_learned_there_are_no_columns(kind: str) -> None:
+    """As many rows as a frame can have without a column, or a message each."""
+    frame, _ = KINDS[kind]
+    model = GaussianNB()
+    answer = model.predict_proba_many(frame(COLUMNS))
+    if kind == "sequences":
+        assert answer == [{}] * 40
+        assert model.predict_many(frame(COLUMNS)) == [None] * 40
+    else:
+        assert answer.shape[1] == model.predict_many(frame(COLUMNS)).shape[1] == 0
+
+
+def test_T23_numbers_for_labels_stay_numbers() -> None:
+    """Learned one by one or in a batch, they are one class, of Python's own type."""
+    model = MultinomialNB()
+    model.learn_one({"a": 1}, 1)
+    model.learn_many(pd.DataFrame({"a": [1, 0]}), pd.Series([1, 0]))
+    assert model.class_counts == {1: 2.0, 0: 1.0}
+    assert [type(label) for label in model.classes_] == [int, int]
+    assert list(model.predict_proba_many(pd.DataFrame({"a": [1]})).columns) == [0, 1]
+
+
+@EACH_MODEL
+def test_columns_may_be_named_by_numbers(model: Estimator) -> None:
+    """As pandas names them where nobody did; they are river's own names of an array's columns."""
+    frame = pd.DataFrame([[row[name] for name in "abc"] for row in ROWS])
+    one, many = model.clone(), model.clone()
+    for row, label in zip(frame.to_dict("records"), LABELS, strict=True):
+        one.learn_one(row, label)
+    many.learn_many(frame, pd.Series(LABELS))
+    assert one._model.digest() == many._model.digest()
+    assert list(many.predict_many(frame)) == [one.predict_one(row) for row in frame.to_dict("records")]
+
+
+@EACH_MODEL
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_weights_may_be_numpys_and_are_kept_as_pythons(model: Estimator, kind: Any) -> None:  # noqa: ANN401
+    """An array or a series whose index begins elsewhere: the state holds Python's own numbers."""
+    weights: Any = [1.0, 2.0, 0.5, 3.0] * 10
+    ours, array, series = model.clone(), model.clone(), model.clone()
+    ours.learn_many(ROWS, LABELS, weights)
+    array.learn_many(ROWS, LABELS, np.array(weights, kind))
+    series.learn_many(ROWS, LABELS, pd.Series(weights, index=range(7, 47), dtype=kind))
+    assert ours._model.digest() == array._model.digest() == series._model.digest()
+    assert {type(n) for n in array.class_counts.values()} == {float}
+
+
+def test_T25_a_class_of_empty_messages_in_a_batch() -> None:
+    """It is scored in a batch as it is alone."""
+    for model in (MultinomialNB(), ComplementNB(), BernoulliNB()):
+        model.learn_many(pd.DataFrame({"a": [1, 0]}), pd.Series(["spam", "ham"]))
+        alone = model.predict_proba_one({"a": 1})
+        many = model.predict_proba_many(pd.DataFrame({"a": [1]}))
+        assert [many["ham"][0], many["spam"][0]] == [alone["ham"], alone["spam"]]
+        assert all(map(math.isfinite, alone.values()))
+
+
+def test_T26_a_dense_frame_and_any_iterable_are_learned() -> None:
+    """Frames need not be sparse, and a generator is a batch."""
+    model, other = ComplementNB(), ComplementNB()
+    model.learn_many(pd.DataFrame(COLUMNS), pd.Series(LABELS))
+    other.learn_many((row for row in ROWS), iter(LABELS))
+    assert model._model.digest() == other._model.digest()
+
+
+@EACH_MODEL
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_T33_a_null_is_a_name_the_row_lacks(model: Estimator, kind: str) -> None:
+    """In a frame nothing else can say so."""
+    frame, series = KINDS[kind]
+    one, many = model.clone(), model.clone()
+    one.learn_one({"a": 1}, "ham")
+    one.learn_one({"a": 2, "b": 1}, "spam")
+    many.learn_many(frame({"a": [1, 2], "b": [None, 1]}), series(["ham", "spam"]))
+    assert one.predict_proba_one({"a": 1, "b": 1}) == many.predict_proba_one({"a": 1, "b": 1})
+
+
+def test_texts_in_a_series_are_read() -> None:
+    """As the estimators of words read a text alone."""
+    model = MultinomialNB()
+    model.learn_many(pd.Series(["win money", "lunch at noon"]), pd.Series(["spam", "ham"]))
+    assert model.predict_many(pd.Series(["money", "noon"])).tolist() == ["spam", "ham"]
+
+
+def test_a_bad_row_refuses_the_batch_whole() -> None:
+    """Nothing of it is learned."""
+    model = MultinomialNB()
+    with pytest.raises(ValueError, match="count of 'a'"):
+        model.learn_many(pd.DataFrame({"a": [1, -1]}), pd.Series(["ham", "spam"]))
+    with pytest.raises(ValueError, match="a batch is a frame"):
+        model.learn_many({"a": 1}, ["ham"])
+    assert model.class_counts == {}
+
+
+def test_weights_of_a_batch_are_those_of_its_messages() -> None:
+    """One for each row."""
+    one, many = GaussianNB(), GaussianNB()
+    for row, label, weight in zip(ROWS, LABELS, range(1, 41), strict=True):
+        one.learn_one(row, label, weight)
+    many.learn_many(pd.DataFrame(COLUMNS), pd.Series(LABELS), weights=range(1, 41))
+    assert one._model.digest() == many._model.digest()
+
+
+def test_whatever_a_frame_has_for_a_null_is_missing() -> None:
+    """Nullable integers, strings and truth values, categories, and labels: pandas' NA is no value."""
+    frame = pd.DataFrame(
+        {
+            "a": pd.array([1, None, 3], dtype="Int64"),
+            "s": pd.array(["x", None, "y"], dtype="string"),
+            "c": pd.Categorical(["u", "v", None]),
+            "b": pd.array([True, None, False], dtype="boolean"),
+        }
+    )
+    model, one = MixedNB(), MixedNB()
+    model.learn_many(frame, pd.Series(pd.array(["p", "q", None], dtype="string")))
+    one.learn_one({"a": 1, "s": "x", "c": "u", "b": True}, "p")
+    one.learn_one({"c": "v"}, "q")
+    assert model._model.digest() == one._model.digest()
+    assert model.predict_many(frame.iloc[:1]).tolist() == ["p"]

@@ -1,0 +1,122 @@
+"""Smoothing and priors: every distribution sums to 1, and no setting that cannot is accepted."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnb.naive_bayes.event_models.smoothing import (
+    Dirichlet,
+    FixedPrior,
+    Laplace,
+    LearnedPrior,
+    NoSmoothing,
+    UniformPrior,
+)
+
+COUNTS = st.lists(
+    st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)).filter(any), min_size=1, max_size=40
+)
+ALPHAS = st.floats(1e-6, 1e6)
+
+
+def _p(
+    smoothing: Laplace | Dirichlet | NoSmoothing, n_k: float, pooled: float, n_c: float, n: float, v: int
+) -> float:
+    return (n_k + smoothing.pseudo_count(pooled, n, v)) / (n_c + smoothing.pseudo_total(v))
+
+
+@given(COUNTS, st.floats(1e-3, 1e6))
+def test_dirichlet_seen_and_unknown_are_one(counts: list[tuple[int, int]], mu: float) -> None:
+    """T2: the known tokens and the one unknown word share out the whole of 1, in every class."""
+    n, vocabulary = float(sum(map(sum, counts))), len(counts)
+    for c in (0, 1):
+        n_c = float(sum(row[c] for row in counts))
+        seen = math.fsum(_p(Dirichlet(mu), row[c], sum(row), n_c, n, vocabulary) for row in counts)
+        unknown = _p(Dirichlet(mu), 0.0, 0.0, n_c, n, vocabulary)
+        assert unknown > 0
+        assert seen + unknown == pytest.approx(1.0, abs=1e-12)
+
+
+@given(COUNTS, ALPHAS)
+def test_laplace_over_the_vocabulary_is_one(counts: list[tuple[int, int]], alpha: float) -> None:
+    """T2: `alpha` for each token of the vocabulary, no more given out than was added."""
+    n, vocabulary = float(sum(map(sum, counts))), len(counts)
+    for c in (0, 1):
+        n_c = float(sum(row[c] for row in counts))
+        seen = math.fsum(_p(Laplace(alpha), row[c], sum(row), n_c, n, vocabulary) for row in counts)
+        assert seen == pytest.approx(1.0, abs=1e-12)
+
+
+@given(COUNTS)
+def test_maximum_likelihood_is_the_shares(counts: list[tuple[int, int]]) -> None:
+    """Nothing is added: a count over its total."""
+    n, n_0 = float(sum(map(sum, counts))), float(sum(row[0] for row in counts))
+    if n_0:
+        shares = [_p(NoSmoothing(), row[0], sum(row), n_0, n, len(counts)) for row in counts]
+        assert shares == [row[0] / n_0 for row in counts]
+
+
+@given(COUNTS, st.floats(1e-3, 1e6))
+def test_dirichlet_follows_the_stream_where_a_class_is_silent(
+    counts: list[tuple[int, int]], mu: float
+) -> None:
+    """For a class without tokens the distribution is the background's own."""
+    n, vocabulary = float(sum(map(sum, counts))), len(counts)
+    for row in counts:
+        background = (sum(row) + 0.5) / (n + (vocabulary + 1) / 2)
+        assert _p(Dirichlet(mu), 0.0, sum(row), 0.0, n, vocabulary) == pytest.approx(background, rel=1e-12)
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.0, -0.0, math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("make", [Laplace, Dirichlet, lambda value: FixedPrior({"a": 1.0, "b": value})])
+def test_T8_pseudo_counts_that_make_no_distribution_are_refused(
+    make: Callable[[float], object], value: float
+) -> None:
+    """At construction, not at the first message."""
+    with pytest.raises(ValueError, match="above 0"):
+        make(value)
+
+
+@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf])
+def test_T8_a_prior_smoothed_below_nothing_is_refused(value: float) -> None:
+    """0 is allowed: the stream's own shares."""
+    with pytest.raises(ValueError, match="0 or above"):
+        LearnedPrior(value)
+
+
+def test_a_fixed_prior_of_nothing_is_refused() -> None:
+    """It would say nothing of any class."""
+    with pytest.raises(ValueError, match="at least one class"):
+        FixedPrior({})
+
+
+CLASS_COUNTS = st.lists(st.integers(1, 10_000).map(float), min_size=1, max_size=10)
+
+
+@given(CLASS_COUNTS, st.floats(0, 100))
+def test_learned_prior_is_the_smoothed_shares(counts: list[float], smoothing: float) -> None:
+    """``(D_c + s) / (D + s S)``, which sum to 1."""
+    labels = [str(c) for c in range(len(counts))]
+    p = [math.exp(value) for value in LearnedPrior(smoothing).log_p([*labels], counts)]
+    total = sum(counts) + smoothing * len(counts)
+    assert p == pytest.approx([(n + smoothing) / total for n in counts], rel=1e-12)
+    assert math.fsum(p) == pytest.approx(1.0, abs=1e-12)
+
+
+@given(CLASS_COUNTS)
+def test_uniform_prior_ignores_the_shares(counts: list[float]) -> None:
+    """One over how many classes were labelled."""
+    labels = [str(c) for c in range(len(counts))]
+    assert UniformPrior().log_p([*labels], counts) == [-math.log(len(counts))] * len(counts)
+
+
+def test_a_fixed_prior_is_what_was_given() -> None:
+    """Up to the sum; a class without a name in it weighs as one message of all would."""
+    p = [
+        math.exp(value)
+        for value in FixedPrior({"ham": 3.0, "spam": 1.0}).log_p(["spam", "ham", "new"], [5.0, 3.0, 1.0])
+    ]
+    assert p == pytest.approx([0.25, 0.75, 0.1], rel=1e-12)

@@ -1,0 +1,145 @@
+"""The bound on the vocabulary, in both twins: what goes, what stays, and that it is the same for both."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+
+import numpy as np
+import pytest
+
+from streamnb.base.batch import Batch
+from streamnb.naive_bayes.features.tokenizer import WordPairs, Words
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.view import TEXT_ONLY, View
+
+PURE = os.environ.get("STREAMNB_PURE", "") not in {"", "0"}
+TWINS = pytest.mark.parametrize("compiled", [False] if PURE else [True, False])
+
+
+def a_stream(batches: int, seed: int = 0) -> list[Batch]:
+    """Messages of words whose frequencies have a long tail."""
+    rng = random.Random(seed)
+
+    def text() -> str:
+        return " ".join(f"w{int(rng.paretovariate(0.7))}" for _ in range(rng.randrange(1, 40)))
+
+    return [
+        Batch({"text": [text() for _ in range(20)]}, [rng.choice(["ham", "spam"]) for _ in range(20)])
+        for _ in range(batches)
+    ]
+
+
+@TWINS
+def test_the_store_never_holds_more_than_the_cap(compiled: bool) -> None:
+    """After every batch, over all views together."""
+    model = NaiveBayes(
+        [View("words", Words()), View("pairs", WordPairs())], max_tokens=300, compiled=compiled
+    )
+    for batch in a_stream(30):
+        model.step(batch)
+
+        assert len(model.counts) <= 300
+
+    assert model.counts.evicted_tokens > 1000
+
+
+@TWINS
+def test_the_rarest_go_and_the_totals_follow(compiled: bool) -> None:
+    """Frequent words stay; what is left sums to the totals, and what is gone to the evicted mass."""
+    model = NaiveBayes(TEXT_ONLY, max_tokens=64, compiled=compiled)
+    uncapped = NaiveBayes(TEXT_ONLY, compiled=compiled)
+    for i in range(100):
+        for learner in (model, uncapped):
+            learner.learn_one({"text": f"often seen x{i} y{i}"}, "ham")
+    counts = model.counts["words"]
+    held = sum(sum(row) for row in counts.rows.values())
+
+    assert "often" in counts.rows
+    assert "seen" in counts.rows
+    assert sum(counts.totals) == held
+    assert sum(uncapped.counts["words"].totals) == held + model.counts.evicted_mass
+
+
+@pytest.mark.skipif(PURE, reason="STREAMNB_PURE is set")
+def test_twins_let_go_of_the_same_tokens() -> None:
+    """To the bit of every score, and the same digest."""
+    views = [View("words", Words()), View("pairs", WordPairs())]
+    models = [NaiveBayes(views, max_tokens=300, compiled=compiled) for compiled in (True, False)]
+    for batch in a_stream(30, seed=1):
+        first, second = (model.step(batch) for model in models)
+
+        assert np.array_equal(first.posterior, second.posterior)
+        assert models[0].digest() == models[1].digest()
+
+
+@TWINS
+def test_what_was_evicted_is_in_the_snapshot_and_in_the_digest(compiled: bool) -> None:
+    """A model that goes on from a frozen state is the model that was frozen."""
+    model, other = (NaiveBayes(TEXT_ONLY, max_tokens=100, compiled=compiled) for _ in range(2))
+    stream = a_stream(10, seed=2)
+    for batch in stream[:5]:
+        model.step(batch)
+    frozen = model.freeze()
+    other.restore(frozen.values, frozen.sections)
+
+    assert model.digest() == other.digest()
+    assert model.counts.evicted_tokens == other.counts.evicted_tokens > 0
+    for batch in stream[5:]:
+        assert np.array_equal(model.step(batch).posterior, other.step(batch).posterior)
+    assert model.digest() == other.digest()
+
+
+@TWINS
+def test_one_message_larger_than_the_cap_empties_the_rest(compiled: bool) -> None:
+    """It is learned whole: a message is learned or it is not."""
+    model = NaiveBayes(TEXT_ONLY, max_tokens=16, compiled=compiled)
+    model.learn_one({"text": "a b c"}, "ham")
+    model.learn_one({"text": " ".join(f"t{i}" for i in range(40))}, "spam")
+
+    assert len(model.counts) == 40
+
+
+def test_a_cap_below_16_is_refused() -> None:
+    """There would be no sixteenth."""
+    with pytest.raises(ValueError, match="at least 16"):
+        NaiveBayes(TEXT_ONLY, max_tokens=15)
+
+
+@TWINS
+def test_F1_a_flood_of_new_words_leaves_what_was_learned(compiled: bool) -> None:
+    """Ten times the cap of words seen once: a probe of old messages is judged as before."""
+    model = NaiveBayes(TEXT_ONLY, max_tokens=2000, compiled=compiled)
+    rng = random.Random(3)
+    words = {"ham": [f"h{i}" for i in range(100)], "spam": [f"s{i}" for i in range(100)]}
+
+    def message(label: str) -> str:
+        return " ".join(rng.choices(words[label], k=10))
+
+    for label in ["ham", "spam"] * 300:
+        model.learn_one({"text": message(label)}, label)
+    probe = [(message(label), label) for label in ["ham", "spam"] * 100]
+    for i in range(1000):
+        text = " ".join(f"flood{i}x{j}" for j in range(20))
+        model.learn_one({"text": text}, rng.choice(["ham", "spam"]))
+    right = sum(model.predict_one({"text": text}) == label for text, label in probe)
+
+    assert right >= 198
+    assert len(model.counts) <= 2000
+
+
+@TWINS
+def test_the_rounding_of_a_heavy_weight_goes_with_its_tokens(compiled: bool) -> None:
+    """Beside 1e9 a count of 0.3 is rounded: what is left must add up to the totals, and can be restored."""
+    model, other = (NaiveBayes(TEXT_ONLY, max_tokens=16, compiled=compiled) for _ in range(2))
+    model.learn_one({"text": "heavy"}, "ham", 1e9)
+    for _ in range(7):
+        model.learn_one({"text": "light lighter"}, "ham", 0.3)
+    model.learn_one({"text": " ".join(f"w{i}" for i in range(16))}, "ham", 0.3)
+    counts = model.counts["words"]
+    assert "heavy" not in counts.rows
+    assert counts.totals == pytest.approx([math.fsum(row[0] for row in counts.rows.values())], rel=1e-15)
+    frozen = model.freeze()
+    other.restore(frozen.values, frozen.sections)
+    assert other.digest() == model.digest()

@@ -1,0 +1,127 @@
+"""A broker in memory that does not answer, acknowledges late or not at all, and doubles what it was sent."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import orjson
+
+from streamnb.base.record import Headers, Partition, RecordBatch
+from streamnb.errors import TransactionError
+from streamnb.transports.memory import MemoryLog, MemorySink, MemorySource
+from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions
+
+
+class Broker:
+    """The output topics and what the broker acknowledged, with accidents on the way.
+
+    Attributes
+    ----------
+    acknowledged : set of (int, int)
+        The source addresses whose score or dead letter was.
+    """
+
+    def __init__(self, partitions: int) -> None:
+        self.scores = MemoryLog(partitions, "scores")
+        self.aside = MemoryLog(partitions, "aside")
+        self.transactions = MemoryBroker()
+        self.acknowledged: set[tuple[int, int]] = set()
+
+
+class FaultySink(MemorySink):
+    """Records wait in the client until a flush, or until the client sends some of them by itself.
+
+    Accidents: the connection is cut before the broker has them all, or after it and before it says so; a
+    record is sent twice after a reconnection, but for a producer of transactions. A killed client has sent
+    some, or none, of what waited.
+    """
+
+    def __init__(
+        self, log: MemoryLog, broker: Broker, draw: random.Random, faults: float, *, once: bool
+    ) -> None:
+        super().__init__(log)
+        self._broker, self._draw, self._faults, self._once = broker, draw, faults, once
+        self._waiting: list[tuple[int, bytes | None, bytes | None, Headers]] = []
+        self._unacknowledged: list[tuple[int, int]] = []
+
+    def publish(
+        self,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        headers: Sequence[Headers],
+    ) -> None:
+        """Let records wait; some go at once."""
+        self._check()
+        self._waiting += [(partition, *record) for record in zip(values, keys, headers, strict=True)]
+        self.send(self._draw.randrange(len(self._waiting) + 1))
+
+    def send(self, n: int | None = None) -> None:
+        """The broker has the next `n`, or all; nothing says so yet."""
+        n = len(self._waiting) if n is None else n
+        for partition, value, key, pairs in self._waiting[:n]:
+            for _ in range(2 if not self._once and self._draw.random() < self._faults / 4 else 1):
+                super().publish(partition, [value], [key], [pairs])
+            self._unacknowledged.append(address_of(value, pairs))
+        del self._waiting[:n]
+
+    def flush(self, timeout_ms: int) -> None:
+        """Send all, and hear of it."""
+        if self._draw.random() < self._faults:
+            self.send(self._draw.randrange(len(self._waiting) + 1))  # cut before, or between send and word
+            self._lost = True
+        self.send()
+        super().flush(timeout_ms)
+        if not self._once:
+            self.acknowledge()
+
+    def acknowledge(self) -> None:
+        """What was sent is there for good."""
+        self._broker.acknowledged.update(self._unacknowledged)
+        self._unacknowledged = []
+
+
+class FaultyTransactions(MemoryTransactions):
+    """Commits whose answer is lost, whether they came to be or not."""
+
+    def __init__(
+        self, broker: Broker, sinks: Collection[FaultySink], draw: random.Random, faults: float
+    ) -> None:
+        super().__init__(broker.transactions, [broker.scores, broker.aside])
+        self._sinks, self._draw, self._faults = sinks, draw, faults
+
+    def commit(self, next_offsets: Mapping[Partition, int]) -> None:
+        """Send what waits, and commit; or not, and who asked does not know."""
+        for sink in self._sinks:
+            sink.send()
+        lost = self._draw.random() < self._faults
+        if lost and self._draw.random() < 0.5:
+            raise TransactionError("Nothing was committed.")
+        super().commit(next_offsets)
+        for sink in self._sinks:
+            sink.acknowledge()
+        if lost:
+            raise TransactionError("All was committed.")
+
+
+class FaultySource(MemorySource):
+    """A log whose broker sometimes does not answer, and an engine that is killed between two polls."""
+
+    def __init__(self, log: MemoryLog, before_a_poll: Callable[[], None]) -> None:
+        super().__init__(log)
+        self._before_a_poll = before_a_poll
+
+    def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
+        """What the schedule has next."""
+        self._before_a_poll()
+        return super().poll(records_max, timeout_ms)
+
+
+def address_of(value: bytes | None, headers: Headers) -> tuple[int, int]:
+    """Where a record came from: a score, by its source; a dead letter, by its headers."""
+    found = dict(headers)
+    if "streamnb.offset" in found:
+        return int(found["streamnb.partition"]), int(found["streamnb.offset"])
+    source = orjson.loads(value or b"")["source"]
+    return source["partition"], source["offset"]

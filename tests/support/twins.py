@@ -1,0 +1,41 @@
+"""What the two twins must have in common: every bit of what they say and of what they know."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+
+from streamnb.base.batch import Scores
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.statistics.field_totals import FieldTotals
+
+
+def said(scores: Scores) -> dict[str, object]:
+    """All that a batch was told, bits for bits, NaN being NaN."""
+    told: dict[str, object] = {}
+    for field in fields(scores):
+        value = getattr(scores, field.name)
+        if isinstance(value, np.ndarray):
+            value = (value.dtype, value.shape, np.where(np.isnan(value), np.nan, value).tobytes())
+        told[field.name] = value
+    return told
+
+
+def held(model: NaiveBayes) -> tuple[object, ...]:
+    """All that a model knows, rows by view and token: the twins keep them in orders of their own."""
+    frozen = model.freeze()
+    rest = {
+        name: (array.dtype, array.shape, array.tobytes())
+        for name, array in frozen.sections.items()
+        if not name.startswith(("token", "index")) and name != "counts"
+    }
+    rows = {view: sorted(model.counts[view].rows.items()) for view in model.counts}
+    sizes: dict[str, object] = {view: len(model.counts[view].rows) for view in model.counts}
+    for view, tally in model.tallies.items():
+        if isinstance(tally, FieldTotals):
+            known = [(name, field.totals, field.states) for name, field in tally.fields.items()]
+            sizes[f"fields of {view}"] = sorted(known)
+        else:
+            sizes[f"coins of {view}"] = (tally.messages, tally.histograms)
+    return frozen.values, rest, rows, sizes, model.digest(), frozen.digest()

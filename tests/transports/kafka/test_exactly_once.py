@@ -1,0 +1,197 @@
+"""Exactly-once scores on a real broker: killed and bounced, a reader of what is committed sees each once."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from kafka.errors import KafkaError, ProducerFencedError
+
+from deploy.kafka.broker import Broker
+from streamnb.base.record import Partition
+from streamnb.config import assembly
+from streamnb.config.settings import load
+from streamnb.engine.metrics import Metrics
+from streamnb.errors import FencedError, SettingsError
+from streamnb.transports.kafka.producer import is_fenced
+from streamnb.transports.kafka.transactions import KafkaTransactions
+from tests.transports.kafka.accidents import Child
+from tests.transports.kafka.test_pipeline import Pipeline, order_free_digest, pipeline, plain_loop
+
+BOUNCE_EVERY = 5
+SETTINGS = """
+scores = "exactly_once"
+transaction_interval_ms = 20
+"""
+
+
+def exactly_once(broker: str, tmp_path: Path, partitions: int, times: int = 1) -> Pipeline:
+    """A pipeline whose scores are published in transactions."""
+    pipe = pipeline(broker, tmp_path, "mailbox", partitions, times=times, batch_records_max=50)
+    text = pipe.config.read_text().replace("[engine]\n", f"[engine]{SETTINGS}")
+    pipe.config.write_text(
+        text.replace('kind = "kafka"\ntopics', f'kind = "kafka"\ngroup = "{pipe.run}"\ntopics')
+    )
+    return pipe
+
+
+def start(pipe: Pipeline) -> subprocess.Popen[str]:
+    """The engine, until it is ready."""
+    process = pipe.start()
+    assert process.stderr is not None
+    said = [process.stderr.readline()]
+    while "ready at" not in said[-1]:
+        assert said[-1], f"the engine ended before it was ready: {said}"
+        said.append(process.stderr.readline())
+    return process
+
+
+def begun(starter: subprocess.Popen[str], pipe: Pipeline) -> Child:
+    """The same, with somebody who reads what it says."""
+    child = Child(starter, pipe.config, pipe.broker, "kafka", until_end=True)
+    child.wait_until_ready()
+    return child
+
+
+def assert_each_is_seen_once(pipe: Pipeline) -> None:
+    """By a reader of committed records, and learned once."""
+    for number, scored in pipe.scores().items():
+        seen = Counter(offset for offset, _ in scored)
+
+        assert set(seen) == set(range(len(pipe.batches()[number])))
+        assert max(seen.values()) == 1
+    assert pipe.digest()["order_free"] == order_free_digest(pipe)
+
+
+@pytest.mark.crash
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_B16_killed_at_random_it_publishes_each_score_once(
+    own_broker: Broker,
+    starter: subprocess.Popen[str],
+    tmp_path: Path,
+    partitions: int,
+    kills: int,
+    seed: int,
+) -> None:
+    """Wherever a transaction stood: it is ended by the next start, which learns again without publishing.
+
+    The engine, or every fifth time the broker under it; a tenth of ``--kills``, and 4,000 records for each.
+    """
+    accidents = max(2, kills // 10)
+    pipe = exactly_once(own_broker.address, tmp_path, partitions, times=max(1, accidents * 4 // 5))
+    moments = random.Random(f"{seed}/{partitions}")
+    befell = Counter[str]()
+    child = begun(starter, pipe)
+    while befell.total() < accidents and child.is_alive():
+        time.sleep(moments.uniform(0.0, 0.1 if accidents < 10 else 0.6))
+        if befell.total() % BOUNCE_EVERY == BOUNCE_EVERY - 1:
+            befell["broker killed"] += 1
+            own_broker.kill()
+            own_broker.start()
+        else:
+            befell["engine killed"] += 1
+            child.kill()
+            child = begun(starter, pipe)
+
+    assert child.ended(3600) == 0, "".join(child.said)
+    assert befell.total() == accidents or accidents > 2, "the stream was over first"
+    assert_each_is_seen_once(pipe)
+    if partitions == 1:
+        assert plain_loop(pipe.config)[1].digest() == pipe.digest()
+    print(f"{len(pipe.lines):,} records, {partitions} partitions: {dict(befell)}")
+
+
+def test_B15_a_second_producer_of_the_group_shuts_the_first_out(broker: str, tmp_path: Path) -> None:
+    """Also where the two have snapshot directories of their own: nothing the first had open is seen."""
+    pipe = exactly_once(broker, tmp_path, 1)
+    settings = load(pipe.config)
+    first = assembly.engine(settings, metrics=Metrics(), until_end=True)
+    process = first.processing.process
+
+    def overtaken(records: object) -> int:
+        n = process(records)  # type: ignore[arg-type]
+        other = KafkaTransactions({"bootstrap_servers": broker}, pipe.run)
+        other.recover([Partition(f"{pipe.run}-mail", 0)])
+        other.close()
+        return n
+
+    first.processing.process = overtaken  # type: ignore[method-assign]
+    with pytest.raises(FencedError):
+        first.run()
+    first.close()
+
+    assert pipe.scores() == {0: []}
+
+    _, errors = (again := pipe.start()).communicate(timeout=60)
+
+    assert again.returncode == 0, errors
+    assert_each_is_seen_once(pipe)
+
+
+def test_B12_a_learner_that_stood_still_while_another_took_over_does_no_harm(
+    broker: str, tmp_path: Path
+) -> None:
+    """Stopped and continued (SIGSTOP, SIGCONT): its open transaction is refused, and it ends."""
+    pipe = exactly_once(broker, tmp_path, 1)
+    zombie = start(pipe)
+    zombie.send_signal(signal.SIGSTOP)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for path in pipe.directory.glob("*.snb"):
+        (elsewhere / path.name).write_bytes(path.read_bytes())
+    command = [sys.executable, "-m", "streamnb", "run", str(pipe.config), "--until-end"]
+    command += ["--set", f"snapshots.directory={elsewhere}"]
+    other = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    zombie.send_signal(signal.SIGCONT)
+    _, errors = zombie.communicate(timeout=60)
+
+    assert other.returncode == 0, other.stderr
+    assert zombie.returncode == FencedError.exit_code, errors
+    assert "Another learner has begun" in errors
+    assert [offset for offset, _ in pipe.scores()[0]] == list(range(5000))
+
+
+def test_B12_what_the_client_was_told_before_it_refuses_to_send_is_heard() -> None:
+    """A second refusal holds the first; taken for another fault, the shut-out learner would start again."""
+    refused = KafkaError("Cannot perform send because at least one previous request has failed.")
+    assert is_fenced(KafkaError(*refused.args, ProducerFencedError()))
+    assert is_fenced(ProducerFencedError())
+    assert not is_fenced(refused)
+
+
+def test_B2_a_broker_killed_and_started_again_is_gone_on_with(own_broker: Broker, tmp_path: Path) -> None:
+    """The transaction in hand may be lost with it: then the engine begins again from its last snapshot."""
+    pipe = exactly_once(own_broker.address, tmp_path, 3, times=4)
+    process = start(pipe)
+    time.sleep(0.3)
+    own_broker.kill()
+    own_broker.start()
+    _, errors = process.communicate(timeout=200)
+
+    assert process.returncode == 0, errors
+    assert_each_is_seen_once(pipe)
+
+
+def test_a_sink_without_transactions_is_refused(tmp_path: Path) -> None:
+    """And so is a source without a group."""
+    config = tmp_path / "lines.toml"
+    rooms = '[source]\nkind = "kafka"\ntopics = ["mail"]\n[kafka]\nbootstrap_servers = "127.0.0.1:1"\n'
+    config.write_text(
+        f'{rooms}[sink]\nkind = "jsonl"\npath = "a"\n[dead_letters.sink]\nkind = "jsonl"\npath = "b"\n'
+        f'[engine]{SETTINGS}[snapshots]\ndirectory = "{tmp_path}/snapshots"\n'
+    )
+    with pytest.raises(SettingsError, match="in one Kafka cluster"):
+        assembly.engine(load(config), metrics=Metrics())
+    config.write_text(
+        f'{rooms}[sink]\nkind = "kafka"\ntopic = "a"\n[dead_letters.sink]\nkind = "kafka"\ntopic = "b"\n'
+        f'[engine]{SETTINGS}[snapshots]\ndirectory = "{tmp_path}/snapshots"\n'
+    )
+    with pytest.raises(SettingsError, match="under whom"):
+        assembly.engine(load(config), metrics=Metrics())

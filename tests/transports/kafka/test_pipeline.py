@@ -1,0 +1,360 @@
+"""The main job on a real broker: messages in, scores out, killed at random and resumed.
+
+The oracle is a plain loop over the same lines in one process, without broker, snapshots or batches.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from streamnb.base.record import Partition, RecordBatch
+from streamnb.config import assembly
+from streamnb.config.settings import Settings, load
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.storage import directory as snapshots
+from streamnb.storage.directory import SnapshotDirectory
+from streamnb.transports.kafka.source import KafkaSink, KafkaSource, create_topics
+from streamnb.wire.score import encode
+from tests.support.streams import lines_of, streams_at_hand
+
+CONFIG = """
+[model]
+name = "spam"
+
+[[views]]
+name = "words"
+reader = {{ kind = "words" }}
+
+[source]
+kind = "kafka"
+topics = ["{run}-mail"]
+
+[sink]
+kind = "kafka"
+topic = "{run}-scores"
+
+[dead_letters.sink]
+kind = "kafka"
+topic = "{run}-dead"
+
+[kafka]
+bootstrap_servers = "{broker}"
+
+[engine]
+start = "earliest"
+batch_records_max = {batch_records_max}
+
+[snapshots]
+directory = "{directory}"
+interval_s = 0.2
+interval_records = 200
+
+[output]
+raw_posterior = true
+state = true
+"""
+
+Score = dict[str, Any]
+
+
+@dataclass
+class Pipeline:
+    """One run's topics, configuration and snapshot directory."""
+
+    broker: str
+    run: str
+    partitions: int
+    config: Path
+    directory: Path
+    lines: list[bytes]
+
+    @property
+    def settings(self) -> Settings:
+        """The configuration, loaded."""
+        return load(self.config)
+
+    def start(self) -> subprocess.Popen[str]:
+        """The engine as an operator starts it."""
+        command = [sys.executable, "-m", "streamnb", "run", str(self.config), "--until-end"]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    def scores(self) -> dict[int, list[tuple[int, bytes]]]:
+        """Everything in the scores topic by partition, as (source offset, bytes), in its order there."""
+        found: dict[int, list[tuple[int, bytes]]] = {number: [] for number in range(self.partitions)}
+        for records in read_to_end(self.broker, f"{self.run}-scores"):
+            for value in records.values:
+                assert value is not None
+                found[records.partition.number].append((orjson.loads(value)["source"]["offset"], value))
+        return found
+
+    def batches(self) -> list[RecordBatch]:
+        """The input, partition by partition."""
+        return [
+            batch_of(f"{self.run}-mail", number, self.lines[number :: self.partitions])
+            for number in range(self.partitions)
+        ]
+
+    def digest(self) -> dict[str, str]:
+        """Of the newest snapshot, whose state is restored and digested again."""
+        store = SnapshotDirectory(self.directory)
+        try:
+            newest = store.newest()
+        finally:
+            store.close()
+        assert newest is not None
+        _, model = assembly.restored(newest)
+
+        assert newest.digest == model.digest()
+        return newest.digest
+
+
+PIPELINES: dict[Path, Pipeline] = {}
+
+
+def batch_of(topic: str, number: int, lines: list[bytes]) -> RecordBatch:
+    """Lines as one batch of a partition."""
+    n = len(lines)
+    return RecordBatch(Partition(topic, number), range(n), list(lines), [None] * n, [-1] * n, [()] * n, n)
+
+
+def read_to_end(broker: str, topic: str) -> list[RecordBatch]:
+    """All there is in a topic."""
+    source = KafkaSource([topic], {"bootstrap_servers": broker})
+    batches: list[RecordBatch] = []
+    try:
+        positions = dict(source.open({}, "earliest"))
+        ends = source.end_offsets()
+        while any(positions[partition] < ends[partition] for partition in positions):
+            for records in source.poll(5000, 500):
+                positions[records.partition] = records.next_offset
+                batches.append(records)
+    finally:
+        source.close()
+    return batches
+
+
+def pipeline(
+    broker: str, tmp_path: Path, stream: str, partitions: int, *, times: int = 1, batch_records_max: int = 200
+) -> Pipeline:
+    """Topics of their own, filled with a stream: line n in partition n modulo how many there are."""
+    run, lines = f"pipeline-{uuid.uuid4().hex[:12]}", lines_of(stream) * times
+    client = {"bootstrap_servers": broker}
+    create_topics(client, {f"{run}-{name}": partitions for name in ("mail", "scores", "dead")})
+    sink = KafkaSink(f"{run}-mail", client)
+    for number in range(partitions):
+        values: list[bytes | None] = [*lines[number::partitions]]
+        sink.publish(number, values, [None] * len(values), [()] * len(values))
+    sink.flush(60_000)
+    sink.close()
+    config, directory = tmp_path / "pipeline.toml", tmp_path / "snapshots"
+    config.write_text(
+        CONFIG.format(run=run, broker=broker, directory=directory, batch_records_max=batch_records_max)
+    )
+    PIPELINES[config] = Pipeline(broker, run, partitions, config, directory, lines)
+    return PIPELINES[config]
+
+
+@cache
+def plain_loop(config: Path) -> tuple[list[bytes], NaiveBayes]:
+    """The scores and the model of a loop over the one partition of a pipeline."""
+    settings, (batch,) = load(config), PIPELINES[config].batches()
+    model, messages = assembly.model(settings), assembly.decoder(settings).decode(batch)
+    offsets = [batch.offsets[row] for row in messages.rows]
+    encoded = encode(
+        model.step(messages.batch),
+        ids=messages.ids,
+        model="spam",
+        partition=batch.partition,
+        offsets=offsets,
+        states=[{str(batch.partition): offset} for offset in offsets],
+    )
+    return encoded, model
+
+
+def order_free_digest(pipe: Pipeline) -> str:
+    """Of a model that learned the partitions one after another."""
+    model = assembly.model(pipe.settings)
+    for batch in pipe.batches():
+        model.step(assembly.decoder(pipe.settings).decode(batch).batch, score=False)
+    return model.digest()["order_free"]
+
+
+def raw_posterior_at(pipe: Pipeline, score: Score) -> dict[str, float]:
+    """What the counts say of a message when exactly the offsets below the score's `state` were learned."""
+    settings = pipe.settings
+    decoder = assembly.decoder(settings)
+    model = NaiveBayes(settings.views, head="product", tokenizer=settings.tokens)
+    for batch in pipe.batches():
+        learned = batch_of(
+            batch.partition.topic,
+            batch.partition.number,
+            [value for value in batch.values[: score["state"][str(batch.partition)]] if value is not None],
+        )
+        model.step(decoder.decode(learned).batch, score=False)
+    source = score["source"]
+    value = pipe.batches()[source["partition"]].values[source["offset"]]
+    assert value is not None
+    text = orjson.loads(value)["text"]
+    return {str(label): p for label, p in model.predict_proba_one({"text": text}).items()}
+
+
+def assert_every_message_is_scored_in_order(pipe: Pipeline) -> None:
+    """Each offset at least once; what follows an offset is the next one or, after a crash, an earlier one."""
+    for batch, scored in zip(pipe.batches(), pipe.scores().values(), strict=True):
+        offsets = [offset for offset, _ in scored]
+
+        assert set(batch.offsets) == set(offsets)
+        assert all(b <= a + 1 for a, b in pairwise(offsets))
+
+
+def assert_scores_are_from_before_their_label(pipe: Pipeline, seed: int) -> None:
+    """One partition: to the byte what the plain loop says; three: computed again for a sample."""
+    if pipe.partitions == 1:
+        expected, _ = plain_loop(pipe.config)
+        for offset, value in pipe.scores()[0]:
+            assert expected[offset] == value
+        return
+    published = [orjson.loads(value) for scored in pipe.scores().values() for _, value in scored]
+    for score in random.Random(seed).sample(published, 6):
+        source = score["source"]
+        address = f"{source['topic']}-{source['partition']}"
+
+        assert source["offset"] == score["state"][address]
+        assert raw_posterior_at(pipe, score) == score["raw_posterior"]
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("stream", streams_at_hand("sms", "enron1"))
+def test_a_stream_through_the_broker_is_scored_once_and_learned_as_by_a_plain_loop(
+    broker: str, tmp_path: Path, stream: str, partitions: int
+) -> None:
+    """One score a message, in order per partition; the same digest, and with one partition the same bytes."""
+    pipe = pipeline(broker, tmp_path, stream, partitions)
+
+    _, errors = (process := pipe.start()).communicate(timeout=120)
+    scored = pipe.scores()
+
+    assert process.returncode == 0, errors
+    assert [list(batch.offsets) for batch in pipe.batches()] == [
+        [offset for offset, _ in scores] for scores in scored.values()
+    ]
+    assert order_free_digest(pipe) == pipe.digest()["order_free"]
+    assert_scores_are_from_before_their_label(pipe, seed=0)
+    if partitions == 1:
+        assert plain_loop(pipe.config)[1].digest() == pipe.digest()
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("stream", streams_at_hand("sms", "enron1"))
+def test_killed_at_random_it_learns_every_label_once_and_scores_every_message(
+    broker: str, tmp_path: Path, stream: str, partitions: int, kills: int, seed: int
+) -> None:
+    """`kill -9` at random moments of the run; the digest is the uninterrupted run's.
+
+    Batches are small and the stream is long enough for every kill to find the engine at work.
+    """
+    times = max(1, kills // 20)
+    pipe = pipeline(broker, tmp_path, stream, partitions, times=times, batch_records_max=20)
+    moments = random.Random(seed)
+    killed = 0
+    while killed < kills:
+        process = pipe.start()
+        assert process.stderr is not None
+        line = ""
+        while "ready at" not in line:
+            line = process.stderr.readline()
+            assert line, "the engine ended before it was ready"
+        time.sleep(moments.uniform(0.0, 0.06))
+        assert process.poll() is None, f"the stream ended after {killed} kills"
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        killed += 1
+    _, errors = (process := pipe.start()).communicate(timeout=120)
+
+    assert process.returncode == 0, errors
+    assert_every_message_is_scored_in_order(pipe)
+    assert_scores_are_from_before_their_label(pipe, seed)
+    assert order_free_digest(pipe) == pipe.digest()["order_free"]
+    if partitions == 1:
+        assert plain_loop(pipe.config)[1].digest() == pipe.digest()
+
+
+def test_sigterm_finishes_the_batch_keeps_a_snapshot_and_exits_with_0(broker: str, tmp_path: Path) -> None:
+    """And the next start goes on from there."""
+    pipe = pipeline(broker, tmp_path, "mailbox", 1)
+    process = pipe.start()
+    assert process.stderr is not None
+    while "ready at" not in process.stderr.readline():
+        pass
+    time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=30)
+
+    assert process.returncode == 0, errors
+    assert "stopped after" in errors
+    (newest,) = sorted(pipe.directory.glob("*.snb"))[-1:]
+    stopped_at = snapshots.read(newest).accounts[Partition(f"{pipe.run}-mail", 0)].next_offset
+    assert [offset for offset, _ in pipe.scores()[0]] == list(range(stopped_at))
+
+    _, errors = (process := pipe.start()).communicate(timeout=60)
+
+    assert process.returncode == 0, errors
+    assert [offset for offset, _ in pipe.scores()[0]] == list(range(5000))
+
+
+def test_a_second_signal_exits_at_once_without_harm(broker: str, tmp_path: Path) -> None:
+    """What the snapshot does not hold is read again."""
+    pipe = pipeline(broker, tmp_path, "mailbox", 1)
+    process = pipe.start()
+    assert process.stderr is not None
+    while "ready at" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+
+    assert process.returncode in {0, 128 + signal.SIGTERM, 128 + signal.SIGINT}
+
+    _, errors = (process := pipe.start()).communicate(timeout=60)
+
+    assert process.returncode == 0, errors
+    assert_every_message_is_scored_in_order(pipe)
+    assert plain_loop(pipe.config)[1].digest() == pipe.digest()
+
+
+def test_records_that_are_no_messages_become_dead_letters_with_their_bytes(
+    broker: str, tmp_path: Path
+) -> None:
+    """And the messages around them are scored."""
+    pipe = pipeline(broker, tmp_path, "mailbox", 1)
+    bad: list[bytes | None] = [b"not json", b"\xff\xfe", b'{"text": 7}', b'{"label": "spam"}', None]
+    sink = KafkaSink(f"{pipe.run}-mail", {"bootstrap_servers": broker})
+    sink.publish(0, bad, [b"key"] * 5, [[("own", b"header")]] * 5)
+    sink.publish(0, [pipe.lines[0]], [None], [()])
+    sink.flush(10_000)
+    sink.close()
+
+    _, errors = (process := pipe.start()).communicate(timeout=60)
+    (dead,) = read_to_end(broker, f"{pipe.run}-dead")
+
+    assert process.returncode == 0, errors
+    assert bad == dead.values
+    assert dead.keys == [b"key"] * 5
+    reasons = [dict(headers)["streamnb.reason"] for headers in dead.headers]
+    assert reasons == [b"json_syntax", b"encoding", b"schema", b"missing_text", b"tombstone"]
+    assert all(("own", b"header") in headers for headers in dead.headers)
+    assert [*range(5000), 5005] == [offset for offset, _ in pipe.scores()[0]]

@@ -1,0 +1,239 @@
+"""A broker as companies run it: TLS, a password, rights. Through either client; what is said when refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from deploy.kafka.broker import Broker, free_port
+from streamnb.config.settings import client, load
+from streamnb.errors import TransportError
+from streamnb.transports.kafka.source import KafkaSink, KafkaSource
+from tests.transports.kafka.conftest import start_or_skip
+from tests.transports.kafka.proxy import Proxy
+from tests.transports.kafka.test_pipeline import Pipeline, assert_every_message_is_scored_in_order, pipeline
+
+USER, GUEST = "streamnb", "guest"
+PASSWORD, STORE_PASSWORD = "canary-81c2d7", "changeit"
+KAFKA = """
+[kafka]
+bootstrap_servers = "{address}"
+security_protocol = "SASL_SSL"
+sasl_mechanism = "{mechanism}"
+sasl_plain_username = "{user}"
+sasl_plain_password = {{ env = "KAFKA_PASSWORD" }}
+ssl_cafile = "{certificate}"
+"""
+CONFLUENT = """
+[confluent]
+bootstrap.servers = "{address}"
+security.protocol = "SASL_SSL"
+sasl.mechanism = "{mechanism}"
+sasl.username = "{user}"
+sasl.password = {{ env = "KAFKA_PASSWORD" }}
+ssl.ca.location = "{certificate}"
+"""
+ROOMS = {"kafka": KAFKA, "confluent": CONFLUENT}
+
+
+@dataclass
+class Secured:
+    """A broker with an open listener for the tests and a guarded one for streamnb."""
+
+    broker: Broker
+    admin: AdminClient
+    proxy: Proxy
+    address: str
+    certificate: Path
+
+
+def certified(directory: Path) -> Path:
+    """A key for 127.0.0.1 in a store, by Java's own tool, and its certificate beside it."""
+    store, certificate = directory / "broker.p12", directory / "broker.pem"
+    keytool = ["keytool", "-keystore", str(store), "-storepass", STORE_PASSWORD, "-alias", "broker"]
+    key = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=broker", "-ext", "SAN=ip:127.0.0.1"]
+    for command in (key, ["-exportcert", "-rfc", "-file", str(certificate)]):
+        subprocess.run([*keytool, *command], check=True, capture_output=True)
+    return certificate
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """One user may do all, a guest nothing; either by PLAIN, the first by SCRAM too."""
+    directory = tmp_path_factory.mktemp("secured")
+    certificate = certified(directory)
+    port, guarded, before, controller = free_port(), free_port(), free_port(), free_port()
+    own = f"PLAINTEXT://127.0.0.1:{port}"
+    room = "listener.name.guarded"
+    users = f'user_{USER}="{PASSWORD}" user_{GUEST}="{PASSWORD}"'
+    modules = "org.apache.kafka.common.security"
+    settings = {
+        "listeners": f"{own},GUARDED://127.0.0.1:{guarded},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"{own},GUARDED://127.0.0.1:{before}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,GUARDED:SASL_SSL",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        f"{room}.ssl.keystore.location": str(directory / "broker.p12"),
+        f"{room}.ssl.keystore.password": STORE_PASSWORD,
+        f"{room}.ssl.keystore.type": "PKCS12",
+        f"{room}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        f"{room}.plain.sasl.jaas.config": f"{modules}.plain.PlainLoginModule required {users};",
+        f"{room}.scram-sha-512.sasl.jaas.config": f"{modules}.scram.ScramLoginModule required;",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:ANONYMOUS;User:{USER}",
+    }
+    broker = start_or_skip(Broker(directory, port, settings))
+    admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    user = UserScramCredentialUpsertion(USER, scram, PASSWORD.encode())
+    admin.alter_user_scram_credentials([user])[USER].result()
+    with Proxy(guarded, before) as proxy:
+        yield Secured(broker, admin, proxy, f"127.0.0.1:{before}", certificate)
+    broker.stop()
+
+
+def guarded(secured: Secured, tmp_path: Path, client: str, mechanism: str, user: str = USER) -> Pipeline:
+    """A pipeline whose engine goes through the guarded listener; the tests' own way is the open one."""
+    pipe = pipeline(secured.broker.address, tmp_path, "mailbox", 1)
+    text = pipe.config.read_text()
+    room = f'[kafka]\nbootstrap_servers = "{secured.broker.address}"\n'
+    assert room in text
+    settings = ROOMS[client].format(
+        address=secured.address, mechanism=mechanism, user=user, certificate=secured.certificate
+    )
+    pipe.config.write_text(text.replace('kind = "kafka"', f'kind = "{client}"').replace(room, settings))
+    return pipe
+
+
+def run(
+    pipe: Pipeline, command: str, *more: str, password: str = PASSWORD
+) -> subprocess.CompletedProcess[str]:
+    """A command as an operator gives it, the password in the environment; it is in nothing that is said."""
+    words = [sys.executable, "-m", "streamnb", command, str(pipe.config), *more]
+    environment = {**os.environ, "KAFKA_PASSWORD": password}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    assert password not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("client", ROOMS)
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_stream_goes_through_tls_and_a_password(
+    secured: Secured, tmp_path: Path, client: str, mechanism: str
+) -> None:
+    """Every message scored, as over an open listener."""
+    pipe = guarded(secured, tmp_path, client, mechanism)
+    done = run(pipe, "run", "--until-end")
+
+    assert done.returncode == 0, done.stderr
+    assert_every_message_is_scored_in_order(pipe)
+
+
+@pytest.mark.parametrize("client", ROOMS)
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_wrong_password_is_said_to_be_wrong(
+    secured: Secured, tmp_path: Path, client: str, mechanism: str
+) -> None:
+    """At once, and not as a broker that does not answer."""
+    done = run(guarded(secured, tmp_path, client, mechanism), "run", password="canary-wrong")
+
+    assert done.returncode == TransportError.exit_code, done.stderr
+    assert "refuses to let us in" in done.stderr
+    assert "Authentication failed" in done.stderr
+
+
+@pytest.mark.parametrize("client", ROOMS)
+def test_a_certificate_that_nobody_vouches_for_is_named(
+    secured: Secured, tmp_path: Path, client: str
+) -> None:
+    """Not as a password that is wrong, nor as a broker that does not answer."""
+    pipe = guarded(secured, tmp_path, client, "PLAIN")
+    text = pipe.config.read_text()
+    pipe.config.write_text(
+        "".join(line for line in text.splitlines(True) if str(secured.certificate) not in line)
+    )
+    done = run(pipe, "run")
+
+    assert done.returncode == TransportError.exit_code, done.stderr
+    assert "certificate verify failed" in done.stderr
+
+
+def test_a_handshake_that_is_never_answered_is_given_up(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kafka-python alone waits for it for ever, source and sink, long after the broker is itself again."""
+    pipe = guarded(secured, tmp_path, "kafka", "PLAIN")
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
+    settings = client(load(pipe.config))
+    source, sink = KafkaSource([f"{pipe.run}-mail"], settings), KafkaSink(f"{pipe.run}-scores", settings)
+    try:
+        source.open({}, "latest")
+        secured.proxy.ignore(True)
+        began_s = time.monotonic()
+        while time.monotonic() < began_s + 2:
+            source.poll(100, 100)
+        secured.proxy.ignore(False)
+        direct = KafkaSink(f"{pipe.run}-mail", {"bootstrap_servers": secured.broker.address})
+        direct.publish(0, [b"after"], [None], [()])
+        direct.flush(10_000)
+        direct.close()
+        sink.publish(0, [b"after"], [None], [()])
+        sink.flush(20_000)
+        found: list[bytes | None] = []
+        while not found and time.monotonic() < began_s + 25:
+            found = [value for batch in source.poll(100, 100) for value in batch.values]
+    finally:
+        source.close()
+        sink.close()
+
+    assert found == [b"after"]
+
+
+def allow(secured: Secured, operation: AclOperation, topics: str) -> None:
+    """Give the guest a right, to all topics whose names begin so."""
+    who, kind, allowed = f"User:{GUEST}", ResourcePatternType.PREFIXED, AclPermissionType.ALLOW
+    acl = AclBinding(ResourceType.TOPIC, topics, kind, who, "*", operation, allowed)
+    secured.admin.create_acls([acl])[acl].result()
+
+
+@pytest.mark.parametrize("client", ROOMS)
+def test_a_right_that_is_missing_is_named_by_its_topic(secured: Secured, tmp_path: Path, client: str) -> None:
+    """To see a topic, to read the messages, to write the scores: one after the other is given."""
+    pipe = guarded(secured, tmp_path, client, "PLAIN", GUEST)
+    rights = (
+        (AclOperation.DESCRIBE, pipe.run, "scores"),
+        (AclOperation.READ, f"{pipe.run}-mail", "mail"),
+        (AclOperation.WRITE, pipe.run, "scores"),
+    )
+    for operation, topics, named in rights:
+        done = run(pipe, "run", "--until-end")
+
+        assert done.returncode == TransportError.exit_code, done.stderr
+        assert f"{pipe.run}-{named}" in done.stderr
+        assert "uthoriz" in done.stderr
+        allow(secured, operation, topics)
+    began_s = time.monotonic()
+    done = run(pipe, "run", "--until-end", "--set", f"source.group={pipe.run}")
+
+    assert done.returncode == 0, done.stderr
+    assert_every_message_is_scored_in_order(pipe)
+    assert f"Group {pipe.run} was not told the positions" in done.stderr
+    assert time.monotonic() - began_s < 25, "it was held up, or could not let go"

@@ -1,0 +1,43 @@
+"""Starts engines by fork, from a process that has imported everything: a campaign is not spent on imports.
+
+Each line of standard input is a JSON list: a named pipe for the engine's standard error, then the words of
+its command line. The answer is its process id; ``exit`` and its code are the last line in the pipe.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+from streamnb import cli
+from streamnb.config import assembly
+from streamnb.engine import supervision
+from streamnb.transports.confluent import source as confluent
+from streamnb.transports.kafka import source as kafka
+
+IMPORTED = (assembly, supervision, confluent, kafka)
+
+
+def start(pipe: str, words: list[str]) -> None:
+    """Let a child wait for a child of its own, which is the engine."""
+    if os.fork():
+        return
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.dup2(os.open(pipe, os.O_WRONLY), 2)
+    engine = os.fork()
+    if engine == 0:
+        sys.argv = ["streamnb", *words]
+        cli.main()
+    os.write(1, f"{engine}\n".encode())
+    code = os.waitstatus_to_exitcode(os.waitpid(engine, 0)[1])
+    os.write(2, f"exit {code}\n".encode())
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
+    for line in sys.stdin:
+        where, *command_line = json.loads(line)
+        start(where, command_line)
