@@ -11,55 +11,100 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamnb.base import Batch as Batch
+    from streamnb.base import Scores as Scores
+    from streamnb.naive_bayes import EVERY_FIELD as EVERY_FIELD
+    from streamnb.naive_bayes import TEXT_ONLY as TEXT_ONLY
+    from streamnb.naive_bayes import Bernoulli as Bernoulli
+    from streamnb.naive_bayes import BernoulliNB as BernoulliNB
+    from streamnb.naive_bayes import Beta as Beta
+    from streamnb.naive_bayes import Binned as Binned
+    from streamnb.naive_bayes import Categorical as Categorical
+    from streamnb.naive_bayes import CategoricalNB as CategoricalNB
+    from streamnb.naive_bayes import Categories as Categories
+    from streamnb.naive_bayes import Category as Category
+    from streamnb.naive_bayes import CharacterGrams as CharacterGrams
+    from streamnb.naive_bayes import ComplementNB as ComplementNB
+    from streamnb.naive_bayes import Dirichlet as Dirichlet
+    from streamnb.naive_bayes import Edges as Edges
+    from streamnb.naive_bayes import FallbackPrior as FallbackPrior
+    from streamnb.naive_bayes import FixedPrior as FixedPrior
+    from streamnb.naive_bayes import Flags as Flags
+    from streamnb.naive_bayes import Gaussian as Gaussian
+    from streamnb.naive_bayes import GaussianDiscriminant as GaussianDiscriminant
+    from streamnb.naive_bayes import GaussianNB as GaussianNB
+    from streamnb.naive_bayes import Laplace as Laplace
+    from streamnb.naive_bayes import LearnedPrior as LearnedPrior
+    from streamnb.naive_bayes import MixedNB as MixedNB
+    from streamnb.naive_bayes import Multinomial as Multinomial
+    from streamnb.naive_bayes import MultinomialNB as MultinomialNB
+    from streamnb.naive_bayes import Multivariate as Multivariate
+    from streamnb.naive_bayes import NaiveBayes as NaiveBayes
+    from streamnb.naive_bayes import NoSmoothing as NoSmoothing
+    from streamnb.naive_bayes import Number as Number
+    from streamnb.naive_bayes import Numbers as Numbers
+    from streamnb.naive_bayes import Terms as Terms
+    from streamnb.naive_bayes import Tokenizer as Tokenizer
+    from streamnb.naive_bayes import UniformPrior as UniformPrior
+    from streamnb.naive_bayes import View as View
+    from streamnb.naive_bayes import WordPairs as WordPairs
+    from streamnb.naive_bayes import Words as Words
 
 __version__ = "0.1.0"
 
-_ROOMS = {
-    "Batch": "base.batch",
-    "Bernoulli": "naive_bayes.event_models",
-    "BernoulliNB": "naive_bayes.estimators",
-    "Beta": "naive_bayes.event_models.smoothing",
-    "Binned": "naive_bayes.event_models",
-    "Categorical": "naive_bayes.event_models",
-    "CategoricalNB": "naive_bayes.estimators",
-    "Categories": "naive_bayes.features.blocks",
-    "Category": "naive_bayes.features.tokenizer",
-    "CharacterGrams": "naive_bayes.features.tokenizer",
-    "ComplementNB": "naive_bayes.estimators",
-    "Dirichlet": "naive_bayes.event_models.smoothing",
-    "EVERY_FIELD": "naive_bayes.model.view",
-    "Edges": "naive_bayes.features.tokenizer",
-    "FallbackPrior": "naive_bayes.event_models.smoothing",
-    "FixedPrior": "naive_bayes.event_models.smoothing",
-    "Flags": "naive_bayes.features.blocks",
-    "Gaussian": "naive_bayes.event_models",
-    "GaussianDiscriminant": "naive_bayes.estimators",
-    "GaussianNB": "naive_bayes.estimators",
-    "Laplace": "naive_bayes.event_models.smoothing",
-    "LearnedPrior": "naive_bayes.event_models.smoothing",
-    "MixedNB": "naive_bayes.estimators",
-    "Multinomial": "naive_bayes.event_models",
-    "MultinomialNB": "naive_bayes.estimators",
-    "Multivariate": "naive_bayes.event_models",
-    "NaiveBayes": "naive_bayes.model.naive_bayes",
-    "NoSmoothing": "naive_bayes.event_models.smoothing",
-    "Number": "naive_bayes.features.tokenizer",
-    "Numbers": "naive_bayes.features.blocks",
-    "Scores": "base.batch",
-    "TEXT_ONLY": "naive_bayes.model.view",
-    "Terms": "naive_bayes.features.tokenizer",
-    "Tokenizer": "naive_bayes.features.tokenizer",
-    "UniformPrior": "naive_bayes.event_models.smoothing",
-    "View": "naive_bayes.model.view",
-    "WordPairs": "naive_bayes.features.tokenizer",
-    "Words": "naive_bayes.features.tokenizer",
-}
-
-__all__ = [*sorted(_ROOMS), "__version__"]  # noqa: PLE0604 - the names are strings
+__all__ = [
+    "EVERY_FIELD",
+    "TEXT_ONLY",
+    "Batch",
+    "Bernoulli",
+    "BernoulliNB",
+    "Beta",
+    "Binned",
+    "Categorical",
+    "CategoricalNB",
+    "Categories",
+    "Category",
+    "CharacterGrams",
+    "ComplementNB",
+    "Dirichlet",
+    "Edges",
+    "FallbackPrior",
+    "FixedPrior",
+    "Flags",
+    "Gaussian",
+    "GaussianDiscriminant",
+    "GaussianNB",
+    "Laplace",
+    "LearnedPrior",
+    "MixedNB",
+    "Multinomial",
+    "MultinomialNB",
+    "Multivariate",
+    "NaiveBayes",
+    "NoSmoothing",
+    "Number",
+    "Numbers",
+    "Scores",
+    "Terms",
+    "Tokenizer",
+    "UniformPrior",
+    "View",
+    "WordPairs",
+    "Words",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for: river alone takes most of a second."""
-    if name not in _ROOMS:
+    """Import a public name when it is first asked for: numpy and river take most of a second."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    home = "base" if name in {"Batch", "Scores"} else "naive_bayes"
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,1 +1,78 @@
-"""The nouns that cross borders, and what each side promises."""
+"""The nouns that cross borders between packages, and the Protocols that each side keeps.
+
+It knows records, batches of messages, scores, frozen states, snapshots and offsets as plain values, and what
+a classifier, a source, a sink, transactions, a snapshot store and a clock must do. It must not know how
+anything is decoded, counted, stored, sent or scored: it imports nothing of streamnb but `streamnb.errors`.
+"""
+
+from streamnb.base import twins
+from streamnb.base.batch import (
+    NUMBER_MAX,
+    WEIGHT_MAX,
+    Batch,
+    Flag,
+    Floats,
+    Label,
+    ScoreRows,
+    Scores,
+    checked_labels,
+    likeliest,
+)
+from streamnb.base.frozen import (
+    COUNTED_MAX,
+    HINT,
+    FrozenState,
+    Section,
+    Sections,
+    check_text,
+    counted,
+    floats,
+    section,
+)
+from streamnb.base.offsets import Account, Accounts, check_accounts, from_rows, positions, to_rows
+from streamnb.base.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start, Transactions
+from streamnb.base.record import Headers, Partition, RecordBatch, Unreadable
+from streamnb.base.snapshot import Snapshot, differences, fingerprint
+
+__all__ = [
+    "COUNTED_MAX",
+    "HINT",
+    "NUMBER_MAX",
+    "WEIGHT_MAX",
+    "Account",
+    "Accounts",
+    "Batch",
+    "Classifier",
+    "Clock",
+    "Flag",
+    "Floats",
+    "FrozenState",
+    "Headers",
+    "Label",
+    "Partition",
+    "RecordBatch",
+    "ScoreRows",
+    "Scores",
+    "Section",
+    "Sections",
+    "Sink",
+    "Snapshot",
+    "SnapshotStore",
+    "Source",
+    "Start",
+    "Transactions",
+    "Unreadable",
+    "check_accounts",
+    "check_text",
+    "checked_labels",
+    "counted",
+    "differences",
+    "fingerprint",
+    "floats",
+    "from_rows",
+    "likeliest",
+    "positions",
+    "section",
+    "to_rows",
+    "twins",
+]

@@ -23,6 +23,7 @@ L = TypeVar("L", bound=Label)
 Floats = NDArray[np.float64]
 
 WEIGHT_MAX = 1e9
+NUMBER_MAX = 1e100  # its square, summed over a stream, stays finite
 
 
 class Flag(IntFlag):
@@ -62,6 +63,16 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def rows(self, where: slice) -> Batch:
+        """Return the messages of a slice."""
+        return Batch(
+            {name: column[where] for name, column in self.fields.items()},
+            self.labels[where],
+            None if self.weights is None else self.weights[where],
+            None if self.times is None else self.times[where],
+            self.partition,
+        )
 
 
 @dataclass(slots=True)
@@ -117,6 +128,39 @@ class Scores:
     def classes_as_text(self) -> list[str]:
         """The classes as scores name them."""
         return [str(label) for label in self.classes]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Scores]) -> Scores:
+        """Return the scores of one batch that a model took in pieces, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        classes = max((part.classes for part in parts), key=len)
+
+        def padded(tables: Sequence[Floats | None], missing: float) -> Floats:
+            return np.concatenate(
+                [
+                    np.pad(table, ((0, 0), (0, len(classes) - table.shape[1])), constant_values=missing)
+                    for table in tables
+                    if table is not None
+                ]
+            )
+
+        raw = [part.raw_posterior for part in parts]
+        why = [part.explanations for part in parts]
+        return cls(
+            classes=classes,
+            n_classes=np.concatenate([part.n_classes for part in parts]),
+            posterior=padded([part.posterior for part in parts], 0.0),
+            log_odds=padded([part.log_odds for part in parts], np.nan),
+            u=padded([part.u for part in parts], np.nan),
+            raw_posterior=None if raw[0] is None else padded(raw, 0.0),
+            learned_by_class=padded([part.learned_by_class for part in parts], 0.0),
+            known_tokens=np.concatenate([part.known_tokens for part in parts]),
+            unknown_tokens=np.concatenate([part.unknown_tokens for part in parts]),
+            learned=np.concatenate([part.learned for part in parts]),
+            flags=np.concatenate([part.flags for part in parts]),
+            explanations=None if why[0] is None else [one for some in why for one in some or []],
+        )
 
     def take(self, rows: Sequence[int]) -> Scores:
         """Those rows, in that order."""

@@ -6,37 +6,14 @@ What makes learning exactly once is that both are in the same file, which is the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-import msgspec
 import orjson
 
-from streamnb.base.frozen import HINT, Section
-from streamnb.base.offsets import Accounts, from_rows, to_rows
-from streamnb.errors import SnapshotError
-from streamnb.storage import container
-from streamnb.storage.migrations import migrated
-
-FORMAT = "streamnb snapshot"
-
-
-class _Header(msgspec.Struct, forbid_unknown_fields=True):
-    """The JSON of a snapshot's header; see `Snapshot` for the parts."""
-
-    format: str
-    sequence: int
-    written_ms: int
-    streamnb: str
-    digest: dict[str, str]
-    statistics: dict[str, object]
-    reading: dict[str, object]
-    settings: dict[str, object]
-    values: dict[str, object]
-    source: dict[str, str]
-    accounts: list[object]
-    lineage: list[dict[str, object]]
+from streamnb.base.frozen import Section
+from streamnb.base.offsets import Accounts
 
 
 @dataclass(slots=True)
@@ -85,70 +62,6 @@ class Snapshot:
     def numbered(self, sequence: int) -> Self:
         """The same snapshot under a number."""
         return replace(self, sequence=sequence)
-
-    def encode(self) -> Iterator[bytes | memoryview]:
-        """The file, piece by piece."""
-        header = _Header(
-            format=FORMAT,
-            sequence=self.sequence,
-            written_ms=self.written_ms,
-            streamnb=self.streamnb,
-            digest=self.digest,
-            statistics=self.statistics,
-            reading=self.reading,
-            settings=self.settings,
-            values=self.values,
-            source=self.source,
-            accounts=list(to_rows(self.accounts)),
-            lineage=self.lineage,
-        )
-        return container.encode(msgspec.to_builtins(header), self.sections)
-
-    @classmethod
-    def decode(cls, data: bytes) -> Self:
-        """The snapshot in a file's bytes.
-
-        Raises
-        ------
-        SnapshotError
-            It is not a container, or not one of a snapshot.
-        """
-        return cls._of(migrated(container.decode(data)))
-
-    @classmethod
-    def read(cls, file: container.File, allocate: container.Allocate) -> Self:
-        """The snapshot in a file; see `container.read`.
-
-        Raises
-        ------
-        SnapshotError
-            As `decode`.
-        """
-        return cls._of(migrated(container.read(file, allocate)))
-
-    @classmethod
-    def _of(cls, contents: container.Contents) -> Self:
-        try:
-            header = msgspec.convert(contents.header, _Header)
-            accounts = from_rows(header.accounts)
-        except msgspec.ValidationError as error:
-            raise SnapshotError(f"Its header is not a snapshot's: {error}.", HINT) from error
-        if header.format != FORMAT or any(account.balance() for account in accounts.values()):
-            raise SnapshotError("Its header is not a snapshot's, or its accounts do not balance.", HINT)
-        return cls(
-            values=header.values,
-            sections=contents.sections,
-            digest=header.digest,
-            statistics=header.statistics,
-            reading=header.reading,
-            settings=header.settings,
-            source=header.source,
-            accounts=accounts,
-            lineage=header.lineage,
-            written_ms=header.written_ms,
-            streamnb=header.streamnb,
-            sequence=header.sequence,
-        )
 
 
 def fingerprint(settings: Mapping[str, object]) -> str:

@@ -1,6 +1,7 @@
-"""The command line: one command a job, a room for the commands of one kind.
+"""The command line: one file per command, and what the commands share.
 
-What an operator can cause is one sentence and a hint, never a traceback.
+It knows every other package and puts them to work. What an operator can cause is answered with one sentence
+and a hint, never with a traceback.
 
 Exit codes: 0 done, 2 settings, 65 bad data, 69 broker unreachable, 70 a defect of streamnb, 74 storage, 75
 stopped past its deadline.
@@ -14,41 +15,25 @@ from typing import Annotated, NoReturn
 import typer
 
 from streamnb import __version__
-from streamnb.cli import evaluate as judging
-from streamnb.cli import models, snapshots
-from streamnb.cli import run as stream
+from streamnb.cli.check import check
+from streamnb.cli.demo import demo
+from streamnb.cli.evaluate import evaluate
+from streamnb.cli.explain import explain
+from streamnb.cli.generate import generate
+from streamnb.cli.learn import learn
+from streamnb.cli.produce import produce
+from streamnb.cli.run import run
+from streamnb.cli.score import score
+from streamnb.cli.snapshot import app as snapshot_app
+from streamnb.cli.tune import tune
 from streamnb.errors import StreamnbError
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )
-for _command in (
-    stream.demo,
-    stream.check,
-    stream.run,
-    stream.produce,
-    models.learn,
-    models.score,
-    models.explain,
-    models.generate,
-    judging.evaluate,
-    judging.tune,
-):
+for _command in (demo, check, run, produce, learn, score, explain, generate, evaluate, tune):
     app.command()(_command)
-
-snapshot_app = typer.Typer(no_args_is_help=True, help="Look into snapshots, keep them, go back.")
 app.add_typer(snapshot_app, name="snapshot")
-for _snapshot_command in (
-    snapshots.inspect,
-    snapshots.verify,
-    snapshots.diff,
-    snapshots.merge,
-    snapshots.export,
-    snapshots.pin,
-    snapshots.unpin,
-    snapshots.rollback,
-):
-    snapshot_app.command()(_snapshot_command)
 
 
 def main() -> NoReturn:
@@ -67,7 +52,7 @@ def main() -> NoReturn:
 
 def _end_quietly() -> NoReturn:
     """Whoever read our output has had enough."""
-    from streamnb.storage.lines import silence_stdout
+    from streamnb.storage import silence_stdout
 
     silence_stdout()
     sys.exit(0)

@@ -1,4 +1,4 @@
-"""Commands that judge models on a stream: test, then learn."""
+"""`streamnb evaluate`: test, then learn, over a file."""
 
 from __future__ import annotations
 
@@ -11,27 +11,36 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from streamnb.cli.shared import (
+from streamnb.cli.options import (
     ConfigOption,
     JsonOption,
+    LimitOption,
     LinesArgument,
     SetOption,
     warn_of_refused,
     watched,
 )
-from streamnb.cli.tables import print_comparison, print_evaluation, print_tuning
+from streamnb.cli.tables import print_comparison, print_evaluation
+from streamnb.config import load_settings
 from streamnb.errors import DataError, SettingsError
-from streamnb.evaluation import Contender, Feedback, Mode, Prequential, beside_the_first
+from streamnb.evaluation import (
+    SHARE,
+    TAUGHT,
+    Contender,
+    Feedback,
+    Mode,
+    Prequential,
+    beside_the_first,
+    check_plotly,
+    render_report,
+)
 from streamnb.evaluation import compare as compared
-from streamnb.evaluation.feedback import SHARE, TAUGHT
 
 if TYPE_CHECKING:
-    from streamnb.base.batch import Batch, Label
+    from streamnb.base import Label
     from streamnb.cli.history import History
-    from streamnb.config.settings import Settings
-    from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-
-LimitOption = Annotated[int | None, typer.Option(help="Lines to read at most.", min=1)]
+    from streamnb.config import Settings
+    from streamnb.naive_bayes import NaiveBayes
 
 
 def evaluate(
@@ -68,18 +77,16 @@ def evaluate(
     changes: SetOption = None,
 ) -> None:
     """Test, then learn, message by message, and print what the scores were worth."""
-    from streamnb.cli.history import History
-    from streamnb.config import assembly
-    from streamnb.config.settings import load
+    from streamnb.cli.history import History, batches_of
+    from streamnb.config import build_decoder, build_model, check_lines
+    from streamnb.evaluation import Course
     from streamnb.evaluation import evaluate as judged
-    from streamnb.evaluation import report as page
-    from streamnb.evaluation.report import Course
-    from streamnb.naive_bayes.model.informative import telling_words
+    from streamnb.naive_bayes import most_informative_tokens
     from streamnb.storage import files
 
-    settings = load(config, changes or ())
-    assembly.check_lines(settings)
-    model, history = assembly.model(settings), History(data, assembly.decoder(settings), limit)
+    settings = load_settings(config, changes or ())
+    check_lines(settings)
+    model, history = build_model(settings), History(data, build_decoder(settings), limit)
     judgements = partial(_judgement, settings, window, warm_up)
     labels = _feedback(feedback, delay, taught, share, seed)
     judgement = judgements()
@@ -92,8 +99,8 @@ def evaluate(
         return
     course = Course()
     if plot:
-        page.check()
-    steps = judged(model, _batches(history, 100 if plot else 1000), labels(), judgement)
+        check_plotly()
+    steps = judged(model, batches_of(history, 100 if plot else 1000), labels(), judgement)
     for _ in watched(steps, "evaluating", history):
         if plot:
             course.note(judgement, model.classes, _vocabulary(model))
@@ -102,7 +109,7 @@ def evaluate(
     figures = judgement.figures(model.classes, intervals=True, seed=seed)
     if plot:
         title = f"{Path(data).name}, {config.name}"
-        drawn = page.page(title, course, figures, judgement.outcomes(), telling_words(model))
+        drawn = render_report(title, course, figures, judgement.outcomes(), most_informative_tokens(model))
         files.write_text(plot, drawn)
     vocabulary = _vocabulary(model)
     if json:
@@ -110,45 +117,6 @@ def evaluate(
         print(orjson.dumps(asdict(figures) | extra, default=list).decode())
         return
     print_evaluation(figures, vocabulary, history.refused)
-
-
-def tune(
-    data: LinesArgument,
-    config: ConfigOption,
-    grid: Annotated[
-        list[str] | None, typer.Option(metavar="TABLE.KEY=VALUE,...", help="What to try; repeatable.")
-    ] = None,
-    part: Annotated[
-        float, typer.Option(help="Share of the messages to choose by.", min=0.01, max=0.99)
-    ] = 0.5,
-    json: JsonOption = False,
-    limit: LimitOption = None,
-    changes: SetOption = None,
-) -> None:
-    """Try settings on the first part of a file, and report on the rest whether a change is worth it."""
-    from streamnb.cli.history import History
-    from streamnb.cli.tuning import candidates
-    from streamnb.cli.tuning import tune as tuned
-    from streamnb.config import assembly
-    from streamnb.config.settings import load
-
-    settings = load(config, changes or ())
-    tried = candidates(settings, grid or ())
-    if data == "-":
-        raise SettingsError("Standard input cannot be read twice.", "Give a file: its messages are counted.")
-    decoder = assembly.decoder(settings)
-    history = History(data, decoder, limit)
-    n = sum(len(batch) for batch in watched(_batches(history), "counting", history))
-    history = History(data, decoder, limit)
-    steps = tuned(config, changes or (), tried, _batches(history), int(part * n))
-    *_, found = watched(steps, "tuning", history)
-    warn_of_refused(history)
-    assert found is not None
-    if json:
-        apart = found.apart and {**found.apart._asdict(), "within_noise": found.apart.within_noise}
-        print(orjson.dumps(asdict(found) | {"apart": apart}, default=list).decode())
-        return
-    print_tuning(found, config.name, settings.model.max_tokens)
 
 
 def _feedback(
@@ -171,13 +139,9 @@ def _check_labelled(judgement: Prequential, history: History) -> None:
 
 
 def _judgement(settings: Settings, window: int, warm_up: int) -> Prequential:
-    from streamnb.config import assembly
+    from streamnb.config import build_drift_watch
 
-    return Prequential(window, warm_up, assembly.drift(settings))
-
-
-def _batches(history: History, size: int = 1000) -> Iterator[Batch]:
-    return (messages.batch for _, messages in history.batches(size))
+    return Prequential(window, warm_up, build_drift_watch(settings))
 
 
 def _vocabulary(model: NaiveBayes) -> int:
@@ -190,12 +154,11 @@ def _contenders(
     """The models that are named: configurations for the same messages, and peers."""
     from streamnb.cli.peers import peer
     from streamnb.cli.tuning import beside
-    from streamnb.config.settings import load
 
     classes: list[Label] | None = None
     for name in filter(None, (name.strip() for name in names)):
         if name.endswith(".toml"):
-            yield Contender(Path(name).name, beside(load(Path(name)), settings, name), judgement())
+            yield Contender(Path(name).name, beside(load_settings(Path(name)), settings, name), judgement())
             continue
         if classes is None:
             classes = _classes(settings, data, limit)
@@ -204,8 +167,8 @@ def _contenders(
 
 def _classes(settings: Settings, data: str, limit: int | None) -> list[Label]:
     """The classes in order of appearance, which the peers must be told: those declared, or the file's."""
-    from streamnb.cli.history import History
-    from streamnb.config import assembly
+    from streamnb.cli.history import History, batches_of
+    from streamnb.config import build_decoder
 
     if settings.model.classes:
         return [*settings.model.classes]
@@ -215,8 +178,8 @@ def _classes(settings: Settings, data: str, limit: int | None) -> list[Label]:
             'Name them: --set \'model.classes=["ham", "spam"]\'.',
         )
     seen: dict[Label, None] = {}
-    history = History(data, assembly.decoder(settings), limit)
-    for batch in watched(_batches(history), "looking for classes", history):
+    history = History(data, build_decoder(settings), limit)
+    for batch in watched(batches_of(history), "looking for classes", history):
         seen |= dict.fromkeys(label for label in batch.labels if label is not None)
     return list(seen)
 
@@ -224,7 +187,9 @@ def _classes(settings: Settings, data: str, limit: int | None) -> list[Label]:
 def _compare(
     contenders: list[Contender], history: History, labels: Callable[[], Feedback], seed: int, *, json: bool
 ) -> None:
-    for _ in watched(compared(contenders, _batches(history), labels), "comparing", history):
+    from streamnb.cli.history import batches_of
+
+    for _ in watched(compared(contenders, batches_of(history), labels), "comparing", history):
         pass
     warn_of_refused(history)
     _check_labelled(contenders[0].judgement, history)

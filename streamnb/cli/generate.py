@@ -1,14 +1,38 @@
-"""A labelled stream drawn from a snapshot's model, as the lines its configuration reads."""
+"""`streamnb generate`: a labelled stream drawn from a snapshot's model, as lines its configuration reads."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
+import typer
 
-from streamnb.config.settings import Settings
+from streamnb.cli.options import (
+    SnapshotArgument,
+)
 from streamnb.errors import DataError
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.storage import read_snapshot
+
+if TYPE_CHECKING:
+    from streamnb.config import Settings
+    from streamnb.naive_bayes import NaiveBayes
+
+
+def generate(
+    snapshot: SnapshotArgument,
+    n: Annotated[int, typer.Option("--messages", "-n", help="How many.", min=0)] = 1000,
+    seed: Annotated[int, typer.Option(help="The same seed, the same messages.", min=0)] = 0,
+) -> None:
+    """Draw labelled messages from a snapshot's model, one JSON line each."""
+    from streamnb.config import (
+        restore_model,
+    )
+
+    settings, model = restore_model(read_snapshot(snapshot))
+    for line in lines(settings, model, n, seed):
+        sys.stdout.buffer.write(line + b"\n")
 
 
 def lines(settings: Settings, model: NaiveBayes, n: int, seed: int) -> Iterator[bytes]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamnb.base.record import RecordBatch
+from streamnb.base import Batch, RecordBatch
 from streamnb.errors import DataError
 from streamnb.transports.jsonl import JsonlSource
-from streamnb.wire.message import Decoder, Messages
+from streamnb.wire import Decoder, Messages
 
 LINE_BYTES_MAX = 64 << 20
 
@@ -84,3 +84,8 @@ class History:
         if not self.first_refusal and (refused or unreadable):
             offset, what = min(refused + unreadable)
             self.first_refusal = f"{self.path}, line {offset + 1}: {what}"
+
+
+def batches_of(history: History, size: int = 1000) -> Iterator[Batch]:
+    """Yield the batches of a history, of at most `size` lines each."""
+    return (messages.batch for _, messages in history.batches(size))

@@ -1,17 +1,48 @@
-"""Lines of a file into a topic, as they are."""
+"""`streamnb produce`: lines of a file into a topic, as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
 
-from streamnb.cli.history import LINE_BYTES_MAX
-from streamnb.transports.jsonl import JsonlSource
-from streamnb.transports.kafka.source import KafkaSink, create_topics, describe_topics
+import typer
+
+from streamnb.cli.options import (
+    LinesArgument,
+    SetOption,
+)
+from streamnb.errors import SettingsError
 
 FLUSH_TIMEOUT_MS = 60_000
 
 
-def produce(path: str, topic: str, client: Mapping[str, object], create: int = 0) -> tuple[int, int]:
+def produce(
+    file: LinesArgument,
+    topic: Annotated[str, typer.Option(help="Where to.")],
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="For its table [kafka].")] = None,
+    servers: Annotated[str | None, typer.Option("--bootstrap-servers", help="In place of a config.")] = None,
+    create: Annotated[
+        int,
+        typer.Option(metavar="PARTITIONS", help="Make the topic, with so many partitions, if it is missing."),
+    ] = 0,
+    changes: SetOption = None,
+) -> None:
+    """Send lines into a Kafka topic, line n to partition n modulo how many there are."""
+    from streamnb.config import client_settings, load_settings
+
+    if (config is None) == (servers is None):
+        raise SettingsError("Which broker?", "Give either --config or --bootstrap-servers.")
+    brokers = (
+        client_settings(load_settings(config, changes or ()))
+        if config is not None
+        else {"bootstrap_servers": servers}
+    )
+    sent, partitions = send(file, topic, brokers, create)
+    print(f"{sent} records to {topic}, {partitions} partition{'s' if partitions > 1 else ''}")
+
+
+def send(path: str, topic: str, client: Mapping[str, object], create: int = 0) -> tuple[int, int]:
     """Send line n to partition n modulo how many there are.
 
     Parameters
@@ -34,6 +65,10 @@ def produce(path: str, topic: str, client: Mapping[str, object], create: int = 0
     StreamnbError
         The file cannot be read, or the topic cannot be written.
     """
+    from streamnb.cli.history import LINE_BYTES_MAX
+    from streamnb.transports.jsonl import JsonlSource
+    from streamnb.transports.kafka import KafkaSink, create_topics, describe_topics
+
     if create and topic not in describe_topics(client, [topic]):
         create_topics(client, {topic: create})
     source = JsonlSource(path, LINE_BYTES_MAX)

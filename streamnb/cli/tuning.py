@@ -16,16 +16,21 @@ from pathlib import Path
 import msgspec
 import orjson
 
-from streamnb.base.batch import Batch
-from streamnb.config import assembly
-from streamnb.config.settings import Settings, load
+from streamnb.base import Batch
+from streamnb.config import Settings, build_decoder, build_model, check_lines, load_settings
 from streamnb.errors import DataError, SettingsError
 from streamnb.evaluation import Contender, Difference, Evaluation, Prequential, beside_the_first, compare
-from streamnb.naive_bayes.event_models import Multinomial
-from streamnb.naive_bayes.event_models.smoothing import Laplace
-from streamnb.naive_bayes.features.tokenizer import CharacterGrams, Edges, WordPairs, Words
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-from streamnb.naive_bayes.model.view import View, reads_text
+from streamnb.naive_bayes import (
+    CharacterGrams,
+    Edges,
+    Laplace,
+    Multinomial,
+    NaiveBayes,
+    View,
+    WordPairs,
+    Words,
+    reads_text,
+)
 
 CANDIDATES_MAX = 64
 ALPHAS = (0.03, 0.1, 0.3, 1.0)
@@ -128,9 +133,9 @@ def beside(other: Settings, settings: Settings, name: str) -> NaiveBayes:
             f"{name} reads other messages than the configuration it is compared with.",
             "Give both the same `[message]` and `[labels]`.",
         )
-    assembly.check_lines(other)
-    assembly.decoder(other)  # refuses a view of a field that is not read
-    return assembly.model(other)
+    check_lines(other)
+    build_decoder(other)  # refuses a view of a field that is not read
+    return build_model(other)
 
 
 def tune(
@@ -162,10 +167,10 @@ def tune(
     SettingsError
         A candidate's settings cannot be.
     """
-    all_of_them, settings = [Candidate(GIVEN, ()), *grid], load(path, changes)
+    all_of_them, settings = [Candidate(GIVEN, ()), *grid], load_settings(path, changes)
     contenders = []
     for one in all_of_them:
-        model = beside(load(path, [*changes, *one.changes]), settings, one.name)
+        model = beside(load_settings(path, [*changes, *one.changes]), settings, one.name)
         contenders.append(Contender(one.name, model, Prequential(warm_up=0)))
     first, rest = _divided(batches, n_first)
     for _ in compare(contenders, first):
@@ -198,8 +203,8 @@ def _divided(batches: Iterable[Batch], n_first: int) -> tuple[Iterator[Batch], I
         for batch in source:
             if len(batch) > left:
                 if left:
-                    yield _part(batch, slice(left))
-                held.append(_part(batch, slice(left, None)))
+                    yield batch.rows(slice(left))
+                held.append(batch.rows(slice(left, None)))
                 return
             left -= len(batch)
             yield batch
@@ -209,11 +214,6 @@ def _divided(batches: Iterable[Batch], n_first: int) -> tuple[Iterator[Batch], I
         yield from source
 
     return first(), rest()
-
-
-def _part(batch: Batch, rows: slice) -> Batch:
-    fields = {name: column[rows] for name, column in batch.fields.items()}
-    return Batch(fields, batch.labels[rows], None if batch.weights is None else batch.weights[rows])
 
 
 def _axis(line: str) -> list[tuple[str, str]]:

@@ -1,1 +1,68 @@
-"""From TOML to settings to parts."""
+"""TOML to typed settings, and settings to the parts they describe, put together.
+
+A settings table is a class in the package that reads it; this package only collects them and builds model,
+decoder, source, sinks and engine. It must not know the command line.
+"""
+
+from streamnb.config.checks import checks
+from streamnb.config.endpoints import (
+    ConfluentInput,
+    ConfluentOutput,
+    InputSettings,
+    KafkaInput,
+    KafkaOutput,
+    LinesInput,
+    LinesOutput,
+    OutputSettings,
+)
+from streamnb.config.engines import (
+    build_drift_watch,
+    build_engine,
+    build_guard,
+    build_sink,
+    build_source,
+    build_transactions,
+    check_endpoints,
+    check_lines,
+)
+from streamnb.config.models import (
+    build_decoder,
+    build_model,
+    load_snapshot,
+    model_description,
+    restore_model,
+    snapshot_of,
+    verify_snapshot,
+)
+from streamnb.config.settings import Settings, client_settings, decode_settings, load_settings
+
+__all__ = [
+    "ConfluentInput",
+    "ConfluentOutput",
+    "InputSettings",
+    "KafkaInput",
+    "KafkaOutput",
+    "LinesInput",
+    "LinesOutput",
+    "OutputSettings",
+    "Settings",
+    "build_decoder",
+    "build_drift_watch",
+    "build_engine",
+    "build_guard",
+    "build_model",
+    "build_sink",
+    "build_source",
+    "build_transactions",
+    "check_endpoints",
+    "check_lines",
+    "checks",
+    "client_settings",
+    "decode_settings",
+    "load_settings",
+    "load_snapshot",
+    "model_description",
+    "restore_model",
+    "snapshot_of",
+    "verify_snapshot",
+]

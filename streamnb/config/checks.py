@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from streamnb.config import assembly
 from streamnb.config.endpoints import ConfluentInput, ConfluentOutput, LinesInput, TopicOutput, TopicsInput
-from streamnb.config.settings import Settings, client
-from streamnb.engine.recovery import check_statistics, starting_point
+from streamnb.config.engines import build_drift_watch, check_endpoints
+from streamnb.config.models import build_decoder, build_model
+from streamnb.config.settings import Settings, client_settings
+from streamnb.engine import check_statistics, starting_point
 from streamnb.errors import TransportError
-from streamnb.storage.directory import SnapshotDirectory
+from streamnb.storage import SnapshotDirectory
 
 Attempt = Callable[[], str]
 
@@ -41,18 +42,18 @@ def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]
 
 
 def _model(settings: Settings) -> str:
-    model = assembly.model(settings)
-    assembly.decoder(settings)
+    model = build_model(settings)
+    build_decoder(settings)
     return f"{', '.join(view.name for view in model.views)} under the {model.head_kind} head"
 
 
 def _drift(settings: Settings) -> str:
-    assembly.drift(settings)
+    build_drift_watch(settings)
     return f"{settings.drift.detector} watches the mistakes"
 
 
 def _rooms(settings: Settings) -> str:
-    assembly.check_rooms(settings)
+    check_endpoints(settings)
     return "source, sink and dead letters are set and apart"
 
 
@@ -66,8 +67,8 @@ def _snapshots(settings: Settings) -> str:
     if newest is None:
         return f"{settings.snapshots.directory} is empty: a first start, from {settings.engine.start}"
     statistics = {
-        "message": assembly.decoder(settings).statistics(),
-        "model": assembly.model(settings).statistics(),
+        "message": build_decoder(settings).statistics(),
+        "model": build_model(settings).statistics(),
     }
     check_statistics(newest, statistics)
     return f"{settings.snapshots.directory} resumes from number {newest.sequence}"
@@ -75,15 +76,15 @@ def _snapshots(settings: Settings) -> str:
 
 def _topics(settings: Settings, room: TopicsInput | TopicOutput, create: int) -> str:
     if isinstance(room, ConfluentInput | ConfluentOutput):
-        from streamnb.transports.confluent.source import create_topics, describe_topics
+        from streamnb.transports.confluent import create_topics, describe_topics
     else:
-        from streamnb.transports.kafka.source import create_topics, describe_topics
+        from streamnb.transports.kafka import create_topics, describe_topics
 
     wanted = room.topics if isinstance(room, TopicsInput) else (room.topic,)
-    found = describe_topics(client(settings, room), wanted)
+    found = describe_topics(client_settings(settings, room), wanted)
     missing = [topic for topic in wanted if topic not in found]
     if missing and create:
-        create_topics(client(settings, room), dict.fromkeys(missing, create))
+        create_topics(client_settings(settings, room), dict.fromkeys(missing, create))
         return f"made {', '.join(missing)} ({create} partitions)"
     if missing:
         raise TransportError(f"There is no topic `{missing[0]}`.", "`--create PARTITIONS` makes it.")

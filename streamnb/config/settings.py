@@ -28,22 +28,12 @@ from streamnb.config.endpoints import (
     TopicOutput,
     TopicsInput,
 )
-from streamnb.engine.dead_letters import DeadLetterLimits
-from streamnb.engine.guard import GuardSettings
-from streamnb.engine.metrics import MetricsSettings
-from streamnb.engine.settings import EngineSettings
+from streamnb.engine import DeadLetterLimits, EngineSettings, GuardSettings, MetricsSettings, SnapshotSettings
 from streamnb.errors import DataError, SettingsError, StorageError
-from streamnb.evaluation.drift import DriftSettings
-from streamnb.evaluation.live import EvaluationSettings
-from streamnb.naive_bayes.event_models.smoothing import Prior
-from streamnb.naive_bayes.features.tokenizer import Tokenizer, Words
-from streamnb.naive_bayes.model.state import HeadKind
-from streamnb.naive_bayes.model.view import View
-from streamnb.naive_bayes.statistics.forgetting import Forgetting
+from streamnb.evaluation import DriftSettings, EvaluationSettings
+from streamnb.naive_bayes import Forgetting, HeadKind, Prior, Tokenizer, View, Words
 from streamnb.storage import files
-from streamnb.storage.directory import SnapshotSettings
-from streamnb.wire.message import MessageFields
-from streamnb.wire.score import Output
+from streamnb.wire import MessageFields, Output
 
 FILE_BYTES_MAX = 1 << 20
 
@@ -112,7 +102,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metrics: MetricsSettings = MetricsSettings()
 
 
-def load(path: Path, changes: Sequence[str] = ()) -> Settings:
+def load_settings(path: Path, changes: Sequence[str] = ()) -> Settings:
     """The settings of a file, with ``table.key=value`` changes over them.
 
     Raises
@@ -130,10 +120,10 @@ def load(path: Path, changes: Sequence[str] = ()) -> Settings:
         raise SettingsError(f"{path} is nested too deeply.", "No setting needs it: mend the file.") from error
     for change in changes:
         _apply(tables, change)
-    return decode(tables, str(path))
+    return decode_settings(tables, str(path))
 
 
-def decode(tables: Mapping[str, object], where: str) -> Settings:
+def decode_settings(tables: Mapping[str, object], where: str) -> Settings:
     """Tables as typed settings; `where` is named in errors.
 
     Raises
@@ -155,7 +145,7 @@ def decode(tables: Mapping[str, object], where: str) -> Settings:
     return settings
 
 
-def client(settings: Settings, room: TopicsInput | TopicOutput | None = None) -> Client:
+def client_settings(settings: Settings, room: TopicsInput | TopicOutput | None = None) -> Client:
     """The client settings of one room, secrets looked up; without a room those of ``[kafka]``.
 
     Raises

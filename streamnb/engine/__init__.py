@@ -1,1 +1,34 @@
-"""The loop: poll, decode, score, learn, publish, snapshot, commit."""
+"""The loop: poll, decode, score, learn, publish, snapshot, commit; and what happens when a step fails.
+
+It knows the Protocols of `streamnb.base`, the decoder and the scores' bytes of `streamnb.wire`, and the
+running figures of `streamnb.evaluation`. It is handed its model, transports and snapshot store, and must
+not know `naive_bayes`, `storage`, `transports`, `config` or `cli`.
+"""
+
+from streamnb.engine.clock import SystemClock
+from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
+from streamnb.engine.engine import Engine
+from streamnb.engine.guard import Guard, GuardSettings
+from streamnb.engine.metrics import Metrics, MetricsSettings
+from streamnb.engine.recovery import check_statistics, starting_point
+from streamnb.engine.settings import EngineSettings, SnapshotSettings, Summary
+from streamnb.engine.signals import StopOnSignals
+from streamnb.engine.supervision import supervise
+
+__all__ = [
+    "DeadLetterLimits",
+    "DeadLetters",
+    "Engine",
+    "EngineSettings",
+    "Guard",
+    "GuardSettings",
+    "Metrics",
+    "MetricsSettings",
+    "SnapshotSettings",
+    "StopOnSignals",
+    "Summary",
+    "SystemClock",
+    "check_statistics",
+    "starting_point",
+    "supervise",
+]

@@ -17,8 +17,7 @@ import hashlib
 
 import msgspec
 
-from streamnb.base.protocols import Clock, Sink
-from streamnb.base.record import Headers, RecordBatch, Unreadable
+from streamnb.base import Clock, Headers, RecordBatch, Sink, Unreadable
 from streamnb.errors import DataError, RecordError
 
 CUT_BYTES = 4096

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from streamnb.base.record import Partition
+from streamnb.base import Partition
 from streamnb.errors import PositionError, SettingsError
 
 DELIVERY = "scores delivered"

@@ -12,17 +12,29 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from streamnb.base.offsets import Account, Accounts, check_accounts, positions
-from streamnb.base.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Transactions
-from streamnb.base.record import Partition, RecordBatch
-from streamnb.base.snapshot import Snapshot, differences
+from streamnb.base import (
+    Account,
+    Accounts,
+    Classifier,
+    Clock,
+    Partition,
+    RecordBatch,
+    Sink,
+    Snapshot,
+    SnapshotStore,
+    Source,
+    Transactions,
+    check_accounts,
+    differences,
+    positions,
+)
 from streamnb.engine.dead_letters import DeadLetters
 from streamnb.engine.delivery import delivery_noted, published_before
 from streamnb.engine.guard import Guard
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.processing import Processing
 from streamnb.engine.recovery import CatchUp, check_identity, check_statistics, skip, starting_point
-from streamnb.engine.settings import EngineSettings, Summary
+from streamnb.engine.settings import EngineSettings, SnapshotSettings, Summary
 from streamnb.engine.snapshot_writer import Kept, SnapshotWriter
 from streamnb.errors import (
     DeliveryError,
@@ -30,13 +42,9 @@ from streamnb.errors import (
     PositionError,
     StorageError,
     TransactionError,
-    TransportError,
 )
-from streamnb.evaluation import DriftWatch
-from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
-from streamnb.storage.directory import SnapshotSettings
-from streamnb.wire.message import Decoder
-from streamnb.wire.score import Output
+from streamnb.evaluation import DriftWatch, EvaluationSettings, LiveEvaluation
+from streamnb.wire import Decoder, Output
 
 GUARD = "guard"  # its place in a snapshot's values, beside the model's
 _log = logging.getLogger("streamnb.engine")
@@ -259,7 +267,8 @@ class Engine:
 
     def _begin_snapshot(self) -> None:
         began_s = self.clock.monotonic_s()
-        self._check_accounts()
+        self.metrics.note_balance(self.accounts)
+        check_accounts(self.accounts)
         frozen = self.classifier.freeze()  # 1. Freeze
         snapshot = Snapshot(
             values=frozen.values if self.guard is None else {**frozen.values, GUARD: self.guard.values()},
@@ -280,18 +289,13 @@ class Engine:
         self._changed, self._records_since_snapshot = False, 0
         self.metrics.snapshot_seconds.observe(self.clock.monotonic_s() - began_s)
 
-    def _check_accounts(self) -> None:
-        for partition, account in self.accounts.items():
-            self.metrics.unaccounted.labels(partition.topic, str(partition.number)).set(account.balance())
-        check_accounts(self.accounts)
-
     def _note_kept(self, kept: Kept | None) -> None:
         if kept is None:
             return
         if self.transactions is None:  # which commit offsets themselves, and further ones by now
             self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
         self.summary.snapshots += 1
-        self._note_lag()
+        self.metrics.note_lag(self.source, self.accounts)
         _log.info("snapshot %d holds %s", kept.sequence, positions(kept.accounts))
         worth = self.evaluation.sentence()
         if worth:
@@ -389,12 +393,3 @@ class Engine:
             self.metrics.replayed.inc(self.summary.records)
             took_s = self.clock.monotonic_s() - began_s
             _log.info("caught up with %d records in %.1f s", self.summary.records, took_s)
-
-    def _note_lag(self) -> None:
-        try:
-            ends = self.source.end_offsets() or {}
-        except TransportError as error:  # a figure for people; the stream itself will say if it is cut off
-            _log.warning("the lag is not known: %s", error)
-            return
-        for partition, account in self.accounts.items():
-            self.metrics.stand(partition, account.next_offset, ends.get(partition))

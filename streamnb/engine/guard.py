@@ -8,15 +8,12 @@ kept with the state.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 
-from streamnb.base.batch import Batch, Flag, Floats, Label, Scores
-from streamnb.base.protocols import Classifier
-from streamnb.base.record import Partition
+from streamnb.base import Batch, Classifier, Flag, Label, Partition, Scores
 from streamnb.errors import SnapshotError
 
 WINDOW_RECORDS_MAX = 100_000
@@ -126,8 +123,8 @@ class Guard:
             if label is None:
                 continue
             if begin < i:
-                parts.append(classifier.step(_rows(batch, begin, i)))
-            one = _rows(batch, i, i + 1)
+                parts.append(classifier.step(batch.rows(slice(begin, i))))
+            one = batch.rows(slice(i, i + 1))
             score = classifier.step(one, learn=False)
             if label in score.classes and self._is_certain(score, score.classes.index(label)):
                 score.flags[0] |= Flag.CERTAIN
@@ -136,8 +133,8 @@ class Guard:
                 parts.append(classifier.step(one))
             begin = i + 1
         if begin < len(batch.labels) or not parts:
-            parts.append(classifier.step(_rows(batch, begin, len(batch.labels))))
-        return _joined(parts)
+            parts.append(classifier.step(batch.rows(slice(begin, None))))
+        return Scores.joined(parts)
 
     def _is_certain(self, score: Scores, column: int) -> bool:
         # An only class is always certain, and has to be learned all the same.
@@ -176,43 +173,3 @@ def _key(source: object) -> str:
     """A source by a hash: a hostile one may be long, and a snapshot need not name people."""
     said = f"{type(source).__name__} {source}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(said, digest_size=KEY_BYTES).hexdigest()
-
-
-def _rows(batch: Batch, begin: int, end: int) -> Batch:
-    weights = None if batch.weights is None else batch.weights[begin:end]
-    times = None if batch.times is None else batch.times[begin:end]
-    fields: Mapping[str, Sequence[object]] = {name: of[begin:end] for name, of in batch.fields.items()}
-    return replace(batch, fields=fields, labels=batch.labels[begin:end], weights=weights, times=times)
-
-
-def _joined(parts: Sequence[Scores]) -> Scores:
-    """Scores of one batch that was taken in pieces."""
-    if len(parts) == 1:
-        return parts[0]
-    classes = max((part.classes for part in parts), key=len)
-
-    def padded(tables: Sequence[Floats | None], missing: float) -> Floats:
-        return np.concatenate(
-            [
-                np.pad(table, ((0, 0), (0, len(classes) - table.shape[1])), constant_values=missing)
-                for table in tables
-                if table is not None
-            ]
-        )
-
-    raw = [part.raw_posterior for part in parts]
-    why = [part.explanations for part in parts]
-    return Scores(
-        classes=classes,
-        n_classes=np.concatenate([part.n_classes for part in parts]),
-        posterior=padded([part.posterior for part in parts], 0.0),
-        log_odds=padded([part.log_odds for part in parts], np.nan),
-        u=padded([part.u for part in parts], np.nan),
-        raw_posterior=None if raw[0] is None else padded(raw, 0.0),
-        learned_by_class=padded([part.learned_by_class for part in parts], 0.0),
-        known_tokens=np.concatenate([part.known_tokens for part in parts]),
-        unknown_tokens=np.concatenate([part.unknown_tokens for part in parts]),
-        learned=np.concatenate([part.learned for part in parts]),
-        flags=np.concatenate([part.flags for part in parts]),
-        explanations=None if why[0] is None else [one for some in why for one in some or []],
-    )

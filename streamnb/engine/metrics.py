@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.registry import Collector
 
-from streamnb.base.record import Partition
+from streamnb.base import Accounts, Source
 from streamnb.engine.metrics_server import serve_metrics
 from streamnb.errors import TransportError
-from streamnb.wire.abstention import REASONS
+from streamnb.wire import REASONS
+
+_log = logging.getLogger("streamnb.engine")
 
 
 class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -123,9 +127,20 @@ class Metrics:
         for place, reason in enumerate(REASONS):
             self.abstained.labels(reason).inc(int((reasons == place).sum()))
 
-    def stand(self, partition: Partition, next_offset: int, end_offset: int | None) -> None:
-        """Where a partition stands now."""
-        labels = (partition.topic, str(partition.number))
-        self.next_offset.labels(*labels).set(next_offset)
-        if end_offset is not None:
-            self.lag.labels(*labels).set(max(0, end_offset - next_offset))
+    def note_balance(self, accounts: Accounts) -> None:
+        """Show how many offsets of each partition were passed but not accounted for."""
+        for partition, account in accounts.items():
+            self.unaccounted.labels(partition.topic, str(partition.number)).set(account.balance())
+
+    def note_lag(self, source: Source, accounts: Accounts) -> None:
+        """Show the next offset of each partition, and how many records of it are not yet read."""
+        try:
+            ends = source.end_offsets() or {}
+        except TransportError as error:  # a figure for people; the stream itself will say if it is cut off
+            _log.warning("the lag is not known: %s", error)
+            return
+        for partition, account in accounts.items():
+            labels = (partition.topic, str(partition.number))
+            self.next_offset.labels(*labels).set(account.next_offset)
+            if (end := ends.get(partition)) is not None:
+                self.lag.labels(*labels).set(max(0, end - account.next_offset))

@@ -8,18 +8,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from streamnb.base.batch import Flag, Scores
-from streamnb.base.protocols import Classifier, Clock, Sink
-from streamnb.base.record import Partition, RecordBatch
+from streamnb.base import Classifier, Clock, Flag, Partition, RecordBatch, Scores, Sink
 from streamnb.engine.dead_letters import DeadLetters
 from streamnb.engine.guard import Guard
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.settings import Summary
 from streamnb.errors import RecordError
-from streamnb.evaluation import Change
-from streamnb.evaluation.live import LiveEvaluation
-from streamnb.wire.message import Decoder, Messages
-from streamnb.wire.score import Output, encode
+from streamnb.evaluation import Change, LiveEvaluation
+from streamnb.wire import Decoder, Messages, Output, encode_scores
 
 T = TypeVar("T")
 _log = logging.getLogger("streamnb.engine")
@@ -130,7 +126,7 @@ class Processing:
         if len(kept) < len(scores):
             scores = scores.take(kept)
         abstained = self.output.abstain.reasons(scores)
-        values = encode(
+        values = encode_scores(
             scores,
             ids=_taken(messages.ids, kept),
             model=self.name,

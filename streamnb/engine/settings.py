@@ -7,8 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from streamnb.base.offsets import Accounts
-from streamnb.base.protocols import Start
+from streamnb.base import Accounts, Start
 
 
 class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,3 +81,37 @@ class Summary:
     seconds: float = 0.0
     accounts: Accounts = field(default_factory=dict)
     digest: dict[str, str] = field(default_factory=dict)
+
+
+class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where and when.
+
+    Parameters
+    ----------
+    directory : str
+        One engine has it to itself.
+    interval_s : float
+        A snapshot is begun at least this often while records come in, unless one is still being written.
+    interval_records : int
+        And after this many records.
+    keep : int
+        How many of the newest stay.
+    keep_hours : int
+        For so many hours back the first snapshot of each hour stays too.
+    failures_max : int
+        The engine stops when this many in a row could not be written.
+    """
+
+    directory: str = "snapshots"
+    interval_s: float = 30.0
+    interval_records: int = 100_000
+    keep: int = 3
+    keep_hours: int = 24
+    failures_max: int = 3
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a limit below 1 or an interval not above 0."""
+        if not self.interval_s > 0 or min(self.interval_records, self.keep, self.failures_max) < 1:
+            raise ValueError("an interval must be above 0, and `keep` and `failures_max` at least 1")
+        if self.keep_hours < 0:
+            raise ValueError("`keep_hours` must be at least 0")

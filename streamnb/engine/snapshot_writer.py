@@ -13,12 +13,10 @@ from concurrent import futures
 from dataclasses import replace
 from typing import NamedTuple
 
-from streamnb.base.offsets import Accounts
-from streamnb.base.protocols import Clock, SnapshotStore
-from streamnb.base.snapshot import Snapshot
+from streamnb.base import Accounts, Clock, Snapshot, SnapshotStore
 from streamnb.engine.metrics import Metrics
+from streamnb.engine.settings import SnapshotSettings
 from streamnb.errors import StorageError
-from streamnb.storage.directory import SnapshotSettings
 
 _log = logging.getLogger("streamnb.snapshot_writer")
 

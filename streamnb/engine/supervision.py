@@ -7,9 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
-from streamnb.base.protocols import Source
-from streamnb.base.record import RecordBatch
-from streamnb.base.snapshot import Snapshot
+from streamnb.base import RecordBatch, Snapshot, Source
 from streamnb.engine.engine import Engine
 from streamnb.engine.settings import Summary
 from streamnb.engine.signals import StopOnSignals
@@ -21,7 +19,7 @@ PAUSE_S = 1.0
 _log = logging.getLogger("streamnb.supervision")
 
 
-def run(build: Callable[[], Engine], begin_from: Snapshot | None = None) -> Summary:
+def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -> Summary:
     """Run an engine until it is stopped by a signal or the source has ended.
 
     When the outcome of a transaction is not known, another engine, with another producer, takes its place

@@ -1,31 +1,42 @@
-"""What scores are worth against the labels that come with them; of models it sees scores alone."""
+"""What scores are worth, once labels come: accuracy, log loss, calibration, ranking, drift, comparisons.
+
+It knows scores and labels, and judges whatever keeps the Protocol `Learner`. It must not know which model it
+judges, nor whether the messages come from a file or a topic.
+"""
 
 from streamnb.evaluation.comparison import Contender, beside_the_first, compare
 from streamnb.evaluation.drift import DETECTORS, Change, DriftSettings, DriftWatch
-from streamnb.evaluation.feedback import Feedback, Mode
+from streamnb.evaluation.feedback import SHARE, TAUGHT, Feedback, Mode
 from streamnb.evaluation.intervals import Difference, Interval, bootstrap, difference, mcnemar
+from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
 from streamnb.evaluation.outcomes import LOG_LOSS_FLOOR, Outcomes, outcomes_of, predictions
 from streamnb.evaluation.prequential import WARM_UP, WINDOW, Evaluation, Learner, Prequential, evaluate
 from streamnb.evaluation.ranking import lam_pct, roc_curve, roca_loss_pct
+from streamnb.evaluation.report import Course, check_plotly, render_report
 from streamnb.evaluation.tally import BINS, Bin, Figures, Tally, Window
 
 __all__ = [
     "BINS",
     "DETECTORS",
     "LOG_LOSS_FLOOR",
+    "SHARE",
+    "TAUGHT",
     "WARM_UP",
     "WINDOW",
     "Bin",
     "Change",
     "Contender",
+    "Course",
     "Difference",
     "DriftSettings",
     "DriftWatch",
     "Evaluation",
+    "EvaluationSettings",
     "Feedback",
     "Figures",
     "Interval",
     "Learner",
+    "LiveEvaluation",
     "Mode",
     "Outcomes",
     "Prequential",
@@ -33,6 +44,7 @@ __all__ = [
     "Window",
     "beside_the_first",
     "bootstrap",
+    "check_plotly",
     "compare",
     "difference",
     "evaluate",
@@ -40,6 +52,7 @@ __all__ = [
     "mcnemar",
     "outcomes_of",
     "predictions",
+    "render_report",
     "roc_curve",
     "roca_loss_pct",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from streamnb.base.batch import Batch
+from streamnb.base import Batch
 from streamnb.evaluation.feedback import Feedback
 from streamnb.evaluation.intervals import Difference, difference
 from streamnb.evaluation.prequential import Evaluation, Learner, Prequential, evaluate

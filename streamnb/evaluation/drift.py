@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
 
-from streamnb.base.batch import Label, Scores
+from streamnb.base import Label, Scores
 from streamnb.errors import SettingsError
 from streamnb.evaluation.outcomes import Outcomes, judged_rows
 

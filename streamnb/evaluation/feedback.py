@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Literal
 
-from streamnb.base.batch import Batch, Label
+from streamnb.base import Batch, Label
 
 Mode = Literal["immediate", "delayed", "partial"]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.base.batch import Floats
+from streamnb.base import Floats
 from streamnb.evaluation.outcomes import Outcomes
 from streamnb.evaluation.ranking import lam_pct
 

@@ -14,7 +14,7 @@ import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from streamnb.base.batch import Label, Scores
+from streamnb.base import Label, Scores
 from streamnb.evaluation.drift import Change, DriftWatch
 from streamnb.evaluation.outcomes import outcomes_of
 from streamnb.evaluation.tally import BINS, Figures, Tally, Window

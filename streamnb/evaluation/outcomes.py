@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.base.batch import Floats, Label, Scores
+from streamnb.base import Floats, Label, Scores
 
 LOG_LOSS_FLOOR = 1e-15
 UNLABELLED, ABSENT = -1, -2

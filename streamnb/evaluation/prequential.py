@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from streamnb.base.batch import Batch, Label, Scores
+from streamnb.base import Batch, Label, Scores
 from streamnb.evaluation.drift import Change, DriftWatch
 from streamnb.evaluation.feedback import Feedback
 from streamnb.evaluation.intervals import Interval, bootstrap

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.base.batch import Floats
+from streamnb.base import Floats
 
 Flags = NDArray[np.bool_]
 

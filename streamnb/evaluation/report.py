@@ -8,9 +8,11 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.errors import SettingsError
-from streamnb.evaluation import Evaluation, Outcomes, Prequential, roc_curve
+from streamnb.evaluation.outcomes import Outcomes
+from streamnb.evaluation.prequential import Evaluation, Prequential
+from streamnb.evaluation.ranking import roc_curve
 
 HEIGHT = 380
 CHANGES_MAX = 100
@@ -47,7 +49,7 @@ class Course:
         self.vocabulary.append(vocabulary)
 
 
-def page(
+def render_report(
     title: str,
     course: Course,
     figures: Evaluation,
@@ -89,7 +91,7 @@ def page(
     )
 
 
-def check() -> None:
+def check_plotly() -> None:
     """Whether a page can be drawn: asked before the work is done.
 
     Raises

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.base.batch import Floats, Label
+from streamnb.base import Floats, Label
 from streamnb.evaluation.outcomes import Outcomes
 from streamnb.evaluation.ranking import lam_pct, roca_loss_pct
 

@@ -1,1 +1,117 @@
-"""The model."""
+"""The model: naive Bayes over any views of a message, learned and unlearned one message at a time.
+
+The way of a message leads through the subpackages in this order: `features` reads tokens and numbers from its
+fields, `statistics` counts them per class, `event_models` turn counts into evidence, `posterior` combines the
+evidence of all views, `model` puts it together as `NaiveBayes`, `estimators` show it as river's classifiers.
+`_kernel` holds the compiled twins of the same modules. It knows batches and scores. It must not know that
+there is a stream: no record, offset, topic, file, TOML or clock.
+"""
+
+from streamnb.naive_bayes._kernel import compiled, memory, reason
+from streamnb.naive_bayes.estimators import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    Estimator,
+    GaussianDiscriminant,
+    GaussianNB,
+    MixedNB,
+    MultinomialNB,
+)
+from streamnb.naive_bayes.event_models import (
+    Bernoulli,
+    Binned,
+    Categorical,
+    EventModel,
+    Gaussian,
+    Generative,
+    Multinomial,
+    Multivariate,
+    OwnEventModel,
+    Statistic,
+)
+from streamnb.naive_bayes.event_models.priors import (
+    FallbackPrior,
+    FixedPrior,
+    LearnedPrior,
+    Prior,
+    UniformPrior,
+)
+from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace, NoSmoothing
+from streamnb.naive_bayes.features.readers import (
+    Categories,
+    Category,
+    CharacterGrams,
+    Edges,
+    Flags,
+    Number,
+    Numbers,
+    Terms,
+    TextReader,
+    WordPairs,
+    Words,
+    fields_of,
+    reads_text,
+)
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
+from streamnb.naive_bayes.model.informative import most_informative_tokens
+from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.state import HeadKind
+from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
+from streamnb.naive_bayes.posterior.odds import softmax
+from streamnb.naive_bayes.statistics.forgetting import Forgetting
+
+__all__ = [
+    "EVERY_FIELD",
+    "TEXT_ONLY",
+    "Bernoulli",
+    "BernoulliNB",
+    "Beta",
+    "Binned",
+    "Categorical",
+    "CategoricalNB",
+    "Categories",
+    "Category",
+    "CharacterGrams",
+    "ComplementNB",
+    "Dirichlet",
+    "Edges",
+    "Estimator",
+    "EventModel",
+    "FallbackPrior",
+    "FixedPrior",
+    "Flags",
+    "Forgetting",
+    "Gaussian",
+    "GaussianDiscriminant",
+    "GaussianNB",
+    "Generative",
+    "HeadKind",
+    "Laplace",
+    "LearnedPrior",
+    "MixedNB",
+    "Multinomial",
+    "MultinomialNB",
+    "Multivariate",
+    "NaiveBayes",
+    "NoSmoothing",
+    "Number",
+    "Numbers",
+    "OwnEventModel",
+    "Prior",
+    "Statistic",
+    "Terms",
+    "TextReader",
+    "Tokenizer",
+    "UniformPrior",
+    "View",
+    "WordPairs",
+    "Words",
+    "compiled",
+    "fields_of",
+    "memory",
+    "most_informative_tokens",
+    "reads_text",
+    "reason",
+    "softmax",
+]

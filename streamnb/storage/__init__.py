@@ -1,1 +1,25 @@
-"""Whatever touches a disk."""
+"""Everything that touches a disk: files, the directory's lock, the snapshot container, JSON lines.
+
+It knows bytes, checksums, fsync and names of files, and writes a `Snapshot` of `streamnb.base` and reads it
+back whole or not at all. It must not know what the arrays in a snapshot mean, nor which model, topic or
+command asks.
+"""
+
+from streamnb.storage import files
+from streamnb.storage.directory import SET_ASIDE, SnapshotDirectory, pin, read_snapshot, unpin, write_snapshot
+from streamnb.storage.lines import LineReader, LongLine, open_append, open_lines, silence_stdout
+
+__all__ = [
+    "SET_ASIDE",
+    "LineReader",
+    "LongLine",
+    "SnapshotDirectory",
+    "files",
+    "open_append",
+    "open_lines",
+    "pin",
+    "read_snapshot",
+    "silence_stdout",
+    "unpin",
+    "write_snapshot",
+]

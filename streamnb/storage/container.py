@@ -33,7 +33,7 @@ import numpy as np
 import orjson
 from crc32c import crc32c
 
-from streamnb.base.frozen import Section
+from streamnb.base import Section
 from streamnb.errors import SnapshotError
 
 Allocate = Callable[[int], memoryview]

@@ -11,11 +11,9 @@ import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
-from streamnb.base.snapshot import Snapshot
+from streamnb.base import Snapshot
 from streamnb.errors import SnapshotError, StorageError
-from streamnb.storage import files
+from streamnb.storage import files, snapshot_file
 from streamnb.storage.container import Allocate, fresh
 from streamnb.storage.lock import lock_directory
 from streamnb.storage.retention import Held, expendable
@@ -25,40 +23,6 @@ PINNED = ".pinned"
 SET_ASIDE = "set-aside"
 FILE_BYTES_MAX = 1 << 37
 _log = logging.getLogger("streamnb.snapshots")
-
-
-class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where and when.
-
-    Parameters
-    ----------
-    directory : str
-        One engine has it to itself.
-    interval_s : float
-        A snapshot is begun at least this often while records come in, unless one is still being written.
-    interval_records : int
-        And after this many records.
-    keep : int
-        How many of the newest stay.
-    keep_hours : int
-        For so many hours back the first snapshot of each hour stays too.
-    failures_max : int
-        The engine stops when this many in a row could not be written.
-    """
-
-    directory: str = "snapshots"
-    interval_s: float = 30.0
-    interval_records: int = 100_000
-    keep: int = 3
-    keep_hours: int = 24
-    failures_max: int = 3
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1 or an interval not above 0."""
-        if not self.interval_s > 0 or min(self.interval_records, self.keep, self.failures_max) < 1:
-            raise ValueError("an interval must be above 0, and `keep` and `failures_max` at least 1")
-        if self.keep_hours < 0:
-            raise ValueError("`keep_hours` must be at least 0")
 
 
 class SnapshotDirectory:
@@ -105,7 +69,7 @@ class SnapshotDirectory:
         first_error: SnapshotError | None = None
         for name in reversed(names):
             try:
-                return read(self.directory / name, self._allocate)
+                return read_snapshot(self.directory / name, self._allocate)
             except SnapshotError as error:
                 _log.warning("%s", error)
                 first_error = first_error or error
@@ -175,7 +139,7 @@ class SnapshotDirectory:
             There is none of that number, or the disk refused.
         """
         newer = [name for name in _names(self.directory) if _number(name) > sequence]
-        back = read(self.directory / _name(sequence), self._allocate)
+        back = read_snapshot(self.directory / _name(sequence), self._allocate)
         newest = _number(newer[-1]) if newer else sequence
         event: dict[str, object] = {"event": "rolled back", "to": sequence, "from": newest}
         back.lineage.append(event)
@@ -191,7 +155,9 @@ class SnapshotDirectory:
         aside = self.directory / SET_ASIDE
         used = _names(self.directory) + (_names(aside) if files.is_directory(aside) else [])
         sequence = max(map(_number, used), default=0) + 1
-        files.write_new(self.directory / _name(sequence), self._checked(snapshot.numbered(sequence).encode()))
+        files.write_new(
+            self.directory / _name(sequence), self._checked(snapshot_file.encode(snapshot.numbered(sequence)))
+        )
         return sequence
 
     def _checked(self, chunks: Iterator[bytes | memoryview]) -> Iterator[bytes | memoryview]:
@@ -241,7 +207,7 @@ def unpin(directory: Path, sequence: int) -> None:
     files.remove(directory / (_name(sequence) + PINNED))
 
 
-def read(path: Path, allocate: Allocate = fresh) -> Snapshot:
+def read_snapshot(path: Path, allocate: Allocate = fresh) -> Snapshot:
     """One snapshot file, verified.
 
     Parameters
@@ -259,12 +225,12 @@ def read(path: Path, allocate: Allocate = fresh) -> Snapshot:
     """
     try:
         with files.open_whole(path, FILE_BYTES_MAX) as file:
-            return Snapshot.read(file, allocate)
+            return snapshot_file.read(file, allocate)
     except SnapshotError as error:
         raise SnapshotError(f"The snapshot {path} cannot be used. {error.what}", error.hint) from error
 
 
-def write(path: Path, snapshot: Snapshot) -> int:
+def write_snapshot(path: Path, snapshot: Snapshot) -> int:
     """One snapshot into a file that does not exist yet; returns its size in bytes.
 
     Raises
@@ -272,7 +238,7 @@ def write(path: Path, snapshot: Snapshot) -> int:
     StorageError
         It could not be written; nothing is there.
     """
-    return files.write_new(path, snapshot.encode())
+    return files.write_new(path, snapshot_file.encode(snapshot))
 
 
 def _names(directory: Path) -> list[str]:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Self
 
 from streamnb.errors import DataError, DeliveryError, SettingsError, StreamnbError
-from streamnb.naive_bayes import _kernel
 from streamnb.storage.files import sync_directory, write_all
 from streamnb.storage.os_errors import refusal, translated
 
@@ -161,7 +160,7 @@ class LineReader:
             if self._open_bytes:
                 self._complete(b"", terminated=False)
             return
-        pieces = _kernel.split(chunk) if _kernel.compiled else chunk.split(b"\n")
+        pieces = chunk.split(b"\n")
         rest = pieces.pop()
         if pieces and self._open_bytes:
             self._complete(pieces.pop(0), terminated=True)

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 
 import orjson
 
-from streamnb.base.protocols import Start
-from streamnb.base.record import Headers, Partition, RecordBatch, Unreadable
+from streamnb.base import Headers, Partition, RecordBatch, Start, Unreadable
 from streamnb.errors import DeliveryError, PositionError, SettingsError, StorageError
-from streamnb.storage.lines import LineReader, open_append, open_lines
+from streamnb.storage import LineReader, open_append, open_lines
 
 
 class JsonlSource:

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from streamnb.base.protocols import Start
-from streamnb.base.record import Headers, Partition, RecordBatch
-from streamnb.engine.recovery import check_positions
+from streamnb.base import Headers, Partition, RecordBatch, Start
 from streamnb.errors import DeliveryError, PositionError
+from streamnb.transports.positions import check_positions
 
 
 class Mark(Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from streamnb.base.record import Partition
+from streamnb.base import Partition
 from streamnb.errors import FencedError
 from streamnb.transports.memory import MemoryLog
 

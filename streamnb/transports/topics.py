@@ -6,10 +6,9 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
-from streamnb.base.protocols import Start
-from streamnb.base.record import Partition
-from streamnb.engine.recovery import check_positions
+from streamnb.base import Partition, Start
 from streamnb.errors import DeliveryError, PositionError, SettingsError, TransportError
+from streamnb.transports.positions import check_positions
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.base.batch import Floats, Scores
+from streamnb.base import Floats, Scores
 
 REASONS = ("too_few_learned", "too_few_known_tokens", "unsure")
 PREDICTED = -1  # what stands in place of a reason where there is none

@@ -7,7 +7,6 @@ never become one class by accident.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -17,16 +16,21 @@ from typing import Any
 import msgspec
 import orjson
 
-from streamnb.base.batch import Batch
-from streamnb.base.record import RecordBatch
+from streamnb.base import Batch, RecordBatch
 from streamnb.errors import RecordError
+from streamnb.wire.field_values import (
+    ID_CHARACTERS_MAX,
+    Id,
+    read_category,
+    read_flag,
+    read_id,
+    read_number,
+    read_text,
+    read_weight,
+)
 from streamnb.wire.json_faults import refusal
 
 OWN = "streamnb."  # of the headers of dead letters
-ID_MAX = 1 << 53  # integers past it are not the same number to every reader of JSON
-NUMBER_MAX = 1e100
-WEIGHT_MAX = 1e9
-ID_CHARACTERS_MAX = 1024
 LABEL_CHARACTERS_MAX = 256  # every later score names every class: one long label would make all of them long
 
 _ABSENT = frozenset({NoneType})
@@ -34,7 +38,6 @@ _STRINGS = _ABSENT | {str}
 _FLAGS = _ABSENT | {bool}
 _CATEGORIES = _ABSENT | {str, int, float, bool}
 
-Id = str | int
 Read = Callable[[object, str], object]
 """Reads the value at a path or raises a `RecordError`: what a value may be is said there alone."""
 Refusal = tuple[int, RecordError]
@@ -128,10 +131,10 @@ class Decoder:
         self.timed = timed
         self.labels = dict(labels or {})
         self._readers: dict[str, tuple[Read, frozenset[type]]] = {
-            **dict.fromkeys(fields.text, (_text, _STRINGS)),
-            **dict.fromkeys(fields.category, (_category, _CATEGORIES)),
-            **dict.fromkeys(fields.number, (_number, _ABSENT)),
-            **dict.fromkeys(fields.flag, (_flag, _FLAGS)),
+            **dict.fromkeys(fields.text, (read_text, _STRINGS)),
+            **dict.fromkeys(fields.category, (read_category, _CATEGORIES)),
+            **dict.fromkeys(fields.number, (read_number, _ABSENT)),
+            **dict.fromkeys(fields.flag, (read_flag, _FLAGS)),
         }
         self._needed = fields.text or tuple(self._readers)
 
@@ -155,7 +158,7 @@ class Decoder:
         weights: list[Any] | None = None
         if self.fields.weight:
             column = _column(parsed, self.fields.weight)
-            weights = _read(column, self.fields.weight, _weight, frozenset(), faults)
+            weights = _read(column, self.fields.weight, read_weight, frozenset(), faults)
         fields = {
             path: _read(_column(parsed, path), path, read, as_they_are, faults)
             for path, (read, as_they_are) in self._readers.items()
@@ -248,7 +251,7 @@ class Decoder:
             lengths = set(map(len, column))
             if min(lengths) > 0 and max(lengths) <= ID_CHARACTERS_MAX:
                 return column
-        return _read(column, self.fields.id, _id, _ABSENT, faults)
+        return _read(column, self.fields.id, read_id, _ABSENT, faults)
 
     def _labels(self, column: list[Any], faults: Faults) -> list[Any]:
         """Labels are few: each is read once, unless one is refused or equals another of another type."""
@@ -325,51 +328,3 @@ def _read(
             faults.setdefault(i, error)
             values.append(None)
     return values
-
-
-def _id(value: object, path: str) -> Id | None:
-    if isinstance(value, int | float) and abs(value) > ID_MAX:
-        raise RecordError("number_range", f"The id {value} is past 2^53; write it as a string.")
-    if isinstance(value, bool | float | list | dict) or value == "":
-        raise RecordError("schema", f"The id `{path}` must be a string or an integer.")
-    if isinstance(value, str) and len(value) > ID_CHARACTERS_MAX:
-        raise RecordError("schema", f"The id has {len(value)} characters, more than {ID_CHARACTERS_MAX}.")
-    return value if isinstance(value, str | int) else None
-
-
-def _weight(value: object, path: str) -> float:
-    if value is None:
-        return 1.0
-    weight = _number(value, path)
-    if weight is None or not 0 < weight <= WEIGHT_MAX:
-        raise RecordError("number_range", f"The weight must be above 0 and at most 1e9, not {value!r}.")
-    return weight
-
-
-def _text(value: object, path: str) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    raise RecordError("schema", f"Field `{path}` must be a string, not {type(value).__name__}.")
-
-
-def _category(value: object, path: str) -> str | int | float | bool | None:
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    raise RecordError("schema", f"Field `{path}` must be a category, not {type(value).__name__}.")
-
-
-def _number(value: object, path: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise RecordError("schema", f"Field `{path}` must be a number, not {type(value).__name__}.")
-    number = float(value)
-    if not math.isfinite(number) or abs(number) > NUMBER_MAX:
-        raise RecordError("number_range", f"Field `{path}` must stay within 1e100.")
-    return number
-
-
-def _flag(value: object, path: str) -> bool | None:
-    if value is None or isinstance(value, bool):
-        return value
-    raise RecordError("schema", f"Field `{path}` must be true or false, not {type(value).__name__}.")

@@ -15,11 +15,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from streamnb.base.batch import Flag, Floats, Scores
-from streamnb.base.record import Partition
-from streamnb.naive_bayes import _kernel
+from streamnb.base import Flag, Floats, Partition, Scores, twins
 from streamnb.wire.abstention import PREDICTED, REASONS, Abstain
-from streamnb.wire.message import Id
+from streamnb.wire.field_values import Id
 from streamnb.wire.template import Column, Table, filled
 
 
@@ -52,7 +50,7 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("`explanation` must not be below 0")
 
 
-def encode(
+def encode_scores(
     scores: Scores,
     *,
     ids: Sequence[Id | None],
@@ -89,7 +87,7 @@ def encode(
     >>> from streamnb.base.batch import Batch
     >>> from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
     >>> scores = NaiveBayes(classes=["ham"]).step(Batch({"text": ["hello"]}, [None]))
-    >>> encode(scores, ids=["m-1"], model="spam", partition=Partition("mail", 0), offsets=[7])[0][:51]
+    >>> encode_scores(scores, ids=["m-1"], model="spam", partition=Partition("mail", 0), offsets=[7])[0][:51]
     b'{"id":"m-1","prediction":"ham","posterior":{"ham":1'
     """
     if not len(scores):
@@ -194,6 +192,7 @@ def _flags(flags: int) -> bytes:
 
 
 _json = orjson.dumps
-_filled = _kernel.filled if _kernel.compiled else filled
+_compiled = twins.load("streamnb.wire._template")
+_filled = _compiled.filled if _compiled else filled
 _PLACE = b"\0"  # which no JSON holds
 _WHY = [*(b',"abstained":' + _json(reason) for reason in REASONS), b""]  # `PREDICTED` is the last

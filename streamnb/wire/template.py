@@ -41,7 +41,7 @@ def filled(pieces: Sequence[bytes], columns: Sequence[Column]) -> list[bytes]:
 
     Notes
     -----
-    The specification of `streamnb.naive_bayes._kernel.filled`, which is there where a compiler was.
+    The specification of `_template.filled`, which is there where a compiler was.
 
     Examples
     --------

@@ -23,8 +23,7 @@ import orjson
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from streamnb.base.batch import Batch
-from streamnb.config import assembly
-from streamnb.config.settings import load
+from streamnb.config import build_model, load_settings
 from streamnb.evaluation import Evaluation, Outcomes, Prequential
 from tests.bench.common import STREAMS, machine, markdown
 from tests.support.streams import lines_of, streams_at_hand
@@ -53,7 +52,11 @@ def batches(rows: Rows) -> list[Batch]:
 def judged(rows: Rows, half_life: int | None, config: str = "spam") -> tuple[Evaluation, Outcomes, float]:
     """Figures and outcomes, and the seconds of the steps."""
     changes = [] if half_life is None else [f"forgetting.half_life_messages={half_life}"]
-    model, judgement, spent = assembly.model(load(CONFIGS / f"{config}.toml", changes)), Prequential(), 0.0
+    model, judgement, spent = (
+        build_model(load_settings(CONFIGS / f"{config}.toml", changes)),
+        Prequential(),
+        0.0,
+    )
     for batch in batches(rows):
         began = time.process_time()
         scores = model.step(batch)

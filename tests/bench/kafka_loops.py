@@ -15,8 +15,9 @@ import orjson
 
 from deploy.kafka.broker import Broker, BrokerError
 from streamnb.base.protocols import Sink, Source
+from streamnb.config import Settings
 from streamnb.config.endpoints import ConfluentInput, ConfluentOutput, KafkaInput, KafkaOutput
-from streamnb.config.settings import DeadLetterSettings, Settings
+from streamnb.config.settings import DeadLetterSettings
 from tests.bench.loops import assembled, base_settings, timed
 
 PARTITIONS = 3

@@ -21,7 +21,7 @@ from typing import Any
 from streamnb.base.batch import Batch, Label
 from streamnb.cli.peers.sklearn import FEATURES
 from streamnb.cli.peers.vowpal import OPTIONS, own_words
-from streamnb.config.settings import Settings, load
+from streamnb.config import Settings, load_settings
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from tests.bench.common import ROOT, Stream
 
@@ -72,7 +72,7 @@ def built(
 
 def shipped(name: str) -> Settings:
     """The settings of `configs/<name>`."""
-    return load(ROOT / "configs" / name)
+    return load_settings(ROOT / "configs" / name)
 
 
 def contenders(stream: Stream, folder: Path) -> dict[str, Pass]:

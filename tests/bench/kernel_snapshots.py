@@ -12,8 +12,8 @@ from statistics import median
 import numpy as np
 
 from streamnb.base.batch import Batch
-from streamnb.config import assembly
-from streamnb.storage import directory as snapshots
+from streamnb.config import load_snapshot, snapshot_of
+from streamnb.storage import write_snapshot
 from tests.bench.common import progress
 from tests.bench.kernel_contenders import SPAM, built, shipped
 from tests.bench.kernel_growth import Row, grow, labels_of, sizes_up_to, texts_of
@@ -51,21 +51,21 @@ def one_size(size: int, folder: Path) -> Row:
         texts = texts_of(rng.integers(0, size, 100_000))
         model.step(Batch({"text": texts}, labels_of(len(texts))))
         stalls.append(seconds(model.freeze))
-    snapshot = assembly.snapshot_of(settings, model)
+    snapshot = snapshot_of(settings, model)
     del model
     file, plain = folder / "one.snb", folder / "plain"
     writes, plain_writes, loads, plain_loads = [], [], [], []
     for _ in range(RUNS):
         file.unlink(missing_ok=True)
         gc.collect()
-        writes.append(seconds(lambda: snapshots.write(file, snapshot)))
+        writes.append(seconds(lambda: write_snapshot(file, snapshot)))
         data = file.read_bytes()
         plain_writes.append(seconds(lambda data=data: write_plain(plain, data)))  # type: ignore[misc]
         del data
         loaded = built(settings, compiled=True)
         plain_loads.append(seconds(file.read_bytes))
         began = time.perf_counter()
-        found = assembly.snapshot_at(file)
+        found = load_snapshot(file)
         loaded.restore(found.values, found.sections)
         loads.append(time.perf_counter() - began)
         del found

@@ -11,22 +11,22 @@ import msgspec
 import orjson
 
 from streamnb.base.record import Partition, RecordBatch
-from streamnb.config import assembly
+from streamnb.config import Settings, build_decoder, build_engine, build_model, load_settings
 from streamnb.config.endpoints import LinesInput, LinesOutput
-from streamnb.config.settings import DeadLetterSettings, Settings, load
+from streamnb.config.settings import DeadLetterSettings
 from streamnb.engine.clock import SystemClock
 from streamnb.engine.dead_letters import DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import END, MemoryLog, MemorySink, MemorySource
-from streamnb.wire.score import encode
+from streamnb.wire.score import encode_scores
 from tests.bench.common import ROOT
 
 
 def base_settings() -> Settings:
     """`configs/spam.toml`; the empty poll that ends a run waits 10 ms rather than 200."""
-    return load(ROOT / "configs" / "spam.toml", ["engine.poll_timeout_ms=10"])
+    return load_settings(ROOT / "configs" / "spam.toml", ["engine.poll_timeout_ms=10"])
 
 
 def batches_of(lines: Sequence[bytes], size: int) -> Iterator[RecordBatch]:
@@ -41,7 +41,7 @@ def batches_of(lines: Sequence[bytes], size: int) -> Iterator[RecordBatch]:
 def step_alone(lines: Sequence[bytes]) -> float:
     """Score and learn messages that are decoded already."""
     settings = base_settings()
-    model, decoder = assembly.model(settings), assembly.decoder(settings)
+    model, decoder = build_model(settings), build_decoder(settings)
     size = settings.engine.batch_records_max
     decoded = [decoder.decode(records).batch for records in batches_of(lines, size)]
     began = time.perf_counter()
@@ -54,9 +54,9 @@ def a_score(lines: Sequence[bytes]) -> dict[str, object]:
     """What the engine says of the last of the first 200 messages."""
     settings = base_settings()
     records = next(batches_of(lines[:200], 200))
-    messages = assembly.decoder(settings).decode(records)
-    scores = encode(
-        assembly.model(settings).step(messages.batch),
+    messages = build_decoder(settings).decode(records)
+    scores = encode_scores(
+        build_model(settings).step(messages.batch),
         ids=messages.ids,
         model=settings.model.name,
         partition=records.partition,
@@ -88,8 +88,8 @@ def engine_over_memory(lines: Sequence[bytes], folder: Path) -> float:
     log.append(END)
     engine = Engine(
         name=settings.model.name,
-        classifier=assembly.model(settings),
-        decoder=assembly.decoder(settings),
+        classifier=build_model(settings),
+        decoder=build_decoder(settings),
         source=MemorySource(log),
         sink=MemorySink(MemoryLog(topic="scores")),
         dead_letters=DeadLetters(MemorySink(MemoryLog(topic="dead")), clock, settings.dead_letters),
@@ -134,4 +134,4 @@ def assembled(settings: Settings, folder: Path) -> Engine:
     """Build an engine that keeps its snapshots in `folder` and stops at the end of its source."""
     snapshots = msgspec.structs.replace(settings.snapshots, directory=str(folder / "snapshots"))
     settings = msgspec.structs.replace(settings, snapshots=snapshots)
-    return assembly.engine(settings, metrics=Metrics(), until_end=True)
+    return build_engine(settings, metrics=Metrics(), until_end=True)

@@ -24,7 +24,8 @@ from streamnb.base.batch import Batch
 from streamnb.evaluation import predictions
 from streamnb.naive_bayes.event_models import Bernoulli, Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Beta, Laplace
-from streamnb.naive_bayes.features.tokenizer import Terms, Tokenizer, Words
+from streamnb.naive_bayes.features.readers import Terms, Words
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from tests.bench.common import DATA, Stream, machine, markdown, progress, read_stream

@@ -25,12 +25,12 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 import numpy as np
 
 from streamnb.base.batch import Batch, likeliest
-from streamnb.config import assembly
-from streamnb.config.settings import load
+from streamnb.config import build_model, load_settings
 from streamnb.evaluation import predictions
 from streamnb.naive_bayes.event_models import Multinomial
-from streamnb.naive_bayes.event_models.smoothing import FixedPrior, Laplace
-from streamnb.naive_bayes.features.tokenizer import Terms
+from streamnb.naive_bayes.event_models.priors import FixedPrior
+from streamnb.naive_bayes.event_models.smoothing import Laplace
+from streamnb.naive_bayes.features.readers import Terms
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from tests.bench.common import DATA, ROOT, Stream, machine, markdown, progress, read_stream
@@ -94,7 +94,7 @@ def their_filter(stream: Stream) -> list[object]:
 
 def ours(stream: Stream, config: str) -> list[object]:
     """A configuration's model, which learns every 100 messages."""
-    model = assembly.model(load(ROOT / "configs" / config))
+    model = build_model(load_settings(ROOT / "configs" / config))
     predicted: list[object] = []
     for now in range(0, len(stream), PACE):
         texts = {"text": stream.texts[now : now + PACE]}

@@ -23,8 +23,7 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
 from streamnb.cli.peers import peer
-from streamnb.config import assembly
-from streamnb.config.settings import load
+from streamnb.config import build_model, load_settings
 from streamnb.errors import DataError
 from streamnb.evaluation import Contender, Difference, Evaluation, Prequential, compare, difference
 from tests.bench.common import DATA, ROOT, STREAMS, Stream, machine, markdown, progress, read_stream, versions
@@ -66,10 +65,10 @@ class Judged(NamedTuple):
 
 def judge(stream: Stream) -> Judged:
     """Run all models over a stream."""
-    fast, accurate = (load(ROOT / "configs" / name) for name in (FAST, ACCURATE))
+    fast, accurate = (load_settings(ROOT / "configs" / name) for name in (FAST, ACCURATE))
     models = {
-        FAST: assembly.model(fast),
-        ACCURATE: assembly.model(accurate),
+        FAST: build_model(fast),
+        ACCURATE: build_model(accurate),
         MNB: peer("mnb", fast, stream.classes),
         VW: peer("vw-l5-tokens", fast, stream.classes),
         VW_ACCURATE: peer("vw-l5-tokens", accurate, stream.classes),

@@ -29,8 +29,8 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 
 from streamnb.base.offsets import Account
 from streamnb.base.record import Partition
-from streamnb.config import assembly
-from streamnb.storage import directory as snapshots
+from streamnb.config import snapshot_of
+from streamnb.storage import write_snapshot
 from tests.bench.common import DATA, machine, markdown, progress
 from tests.bench.kafka_loops import PARTITIONS, KafkaLoops, broker
 from tests.bench.kernel_contenders import SPAM, built, shipped
@@ -96,10 +96,10 @@ def lay_down(directory: Path, tokens: int, positions: dict[Partition, Account]) 
     settings = shipped(SPAM)
     model = built(settings, compiled=True)
     grow(model, 0, tokens)
-    snapshot = replace(assembly.snapshot_of(settings, model), accounts=positions)
+    snapshot = replace(snapshot_of(settings, model), accounts=positions)
     directory.mkdir()
     path = directory / "snapshot-0000000001.snb"
-    snapshots.write(path, snapshot.numbered(1))
+    write_snapshot(path, snapshot.numbered(1))
     return path
 
 

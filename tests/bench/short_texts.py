@@ -22,8 +22,7 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
 from streamnb.cli.peers import peer
-from streamnb.config import assembly
-from streamnb.config.settings import load
+from streamnb.config import build_model, load_settings
 from streamnb.evaluation import Contender, Prequential, compare
 from streamnb.evaluation.intervals import mcnemar
 from tests.bench.common import DATA, ROOT, Stream, machine, markdown, progress, read_stream
@@ -53,9 +52,9 @@ Right = dict[str, NDArray[np.bool_]]
 
 def right(stream: Stream) -> Right:
     """Which messages each model was right about; of each class all but the first."""
-    fast = load(ROOT / "configs" / FAST)
+    fast = load_settings(ROOT / "configs" / FAST)
     models = {MNB: peer(MNB, fast, stream.classes)} | {
-        name: assembly.model(load(ROOT / "configs" / name)) for name in (TEXTBOOK, FAST, ACCURATE)
+        name: build_model(load_settings(ROOT / "configs" / name)) for name in (TEXTBOOK, FAST, ACCURATE)
     }
     contenders = [Contender(name, model, Prequential()) for name, model in models.items()]
     for _ in compare(contenders, batches(stream)):

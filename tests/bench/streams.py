@@ -29,8 +29,7 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 
 from streamnb.base.batch import Batch, Label
 from streamnb.cli.peers import peer
-from streamnb.config import assembly
-from streamnb.config.settings import load
+from streamnb.config import build_model, load_settings
 from streamnb.errors import DataError
 from streamnb.evaluation import Evaluation, Learner, evaluate
 from tests.bench.common import (
@@ -55,11 +54,11 @@ BATCH = 2_000  # messages, as the engine polls them
 
 def models(stream: Stream) -> Iterator[tuple[str, Learner]]:
     """What is compared, by the name of its column; each is new."""
-    words = load(ROOT / "configs" / "spam.toml")
+    words = load_settings(ROOT / "configs" / "spam.toml")
     for name, title in PEERS.items():
         yield title, peer(name, words, stream.classes)
     for name in CONFIGS:
-        yield f"{name}.toml", assembly.model(load(ROOT / "configs" / f"{name}.toml"))
+        yield f"{name}.toml", build_model(load_settings(ROOT / "configs" / f"{name}.toml"))
 
 
 def judged(stream: Stream, model: Learner) -> Evaluation:

@@ -24,8 +24,7 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 
 from streamnb.base.batch import Batch, Floats, Scores
 from streamnb.cli.peers import peer
-from streamnb.config import assembly
-from streamnb.config.settings import Settings, load
+from streamnb.config import Settings, build_model, load_settings
 from streamnb.evaluation import Learner, Prequential
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from tests.bench.common import DATA, ROOT, Stream, machine, markdown, progress, read_stream
@@ -145,7 +144,7 @@ def merged(data: Path, settings: dict[str, Settings]) -> list[list[str]]:
 
 
 def _learned(stream: Stream, part: slice, settings: Settings) -> NaiveBayes:
-    model = assembly.model(settings)
+    model = build_model(settings)
     model.step(Batch({"text": stream.texts[part]}, [*stream.labels[part]]), score=False)
     return model
 
@@ -162,14 +161,14 @@ def main() -> None:
     parser.add_argument("streams", nargs="*", metavar="STREAM", help=f"of {', '.join(HARD)}; or merge")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of STREAM.jsonl.gz (%(default)s)")
     options = parser.parse_args()
-    settings = {name: load(ROOT / "configs" / name) for name in ("textbook.toml", *OURS)}
+    settings = {name: load_settings(ROOT / "configs" / name) for name in ("textbook.toml", *OURS)}
     results: list[tuple[Hard, dict[str, Figures]]] = []
     for hard in hard_streams(options.data, options.streams):
         row = {}
         for name in (*PEERS, *OURS):
             model: Learner
             if name in settings:
-                model = assembly.model(settings[name])
+                model = build_model(settings[name])
             else:
                 model = peer("vw-l5-tokens", settings["spam.toml"], hard.stream.classes)
             row[name] = figures(hard, said_of(hard, model))

@@ -27,8 +27,9 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
 from streamnb.base.batch import Batch, Floats, Label, Scores
-from streamnb.config.settings import load
-from streamnb.naive_bayes.features.tokenizer import Number, Tokenizer, Words
+from streamnb.config import load_settings
+from streamnb.naive_bayes.features.readers import Number, Words
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.reading import read
 from streamnb.naive_bayes.model.view import View
@@ -133,7 +134,7 @@ def fields_of(stream: Stream, variant: Variant) -> Fields:
 
 def said_by(stream: Stream, config: str, variant: Variant) -> Said:
     """The posteriors and the evidence of a stream, learned on the way."""
-    settings = load(ROOT / "configs" / config)
+    settings = load_settings(ROOT / "configs" / config)
     fields = fields_of(stream, variant)
     views = [*settings.views, *(v for v in variant.views if not _lacks(v, fields))]
     model = NaiveBayes(views, tokenizer=Tokenizer(token_length_max=200), head="calibrated")

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from streamnb.storage import directory as snapshots
+from streamnb.storage import read_snapshot, write_snapshot
 from tests.support.streams import lines_of
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -128,10 +128,10 @@ def test_verify_refuses_a_damaged_snapshot_with_one_sentence(snapshot: Path, tmp
 
 def test_verify_refuses_a_digest_that_is_not_the_states(snapshot: Path, tmp_path: Path) -> None:
     """A whole file, but another state than the one it was written for."""
-    held = snapshots.read(snapshot)
+    held = read_snapshot(snapshot)
     held.digest = {**held.digest, "all": "0" * 32}
     other = tmp_path / "other.snb"
-    snapshots.write(other, held)
+    write_snapshot(other, held)
     done = streamnb("snapshot", "verify", str(other))
 
     assert done.returncode == 74
@@ -141,10 +141,10 @@ def test_verify_refuses_a_digest_that_is_not_the_states(snapshot: Path, tmp_path
 
 def test_a_snapshot_without_its_hash_table_is_the_same_state(snapshot: Path, tmp_path: Path) -> None:
     """It is built anew, and leads to the same rows."""
-    held = snapshots.read(snapshot)
+    held = read_snapshot(snapshot)
     held.sections = {name: array for name, array in held.sections.items() if "index" not in name}
     other = tmp_path / "other.snb"
-    snapshots.write(other, held)
+    write_snapshot(other, held)
 
     assert streamnb("snapshot", "verify", str(other)).stdout.endswith(f"{held.digest['all']}\n".encode())
 

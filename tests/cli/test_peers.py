@@ -12,11 +12,11 @@ from river import compose, feature_extraction, naive_bayes
 from streamnb.base.batch import Batch, Label
 from streamnb.cli.peers import PEERS, peer
 from streamnb.cli.peers.vowpal import our_tokens
-from streamnb.config.assembly import model
-from streamnb.config.settings import Settings, load
+from streamnb.config import Settings, build_model, load_settings
 from streamnb.errors import DataError, SettingsError
 from streamnb.evaluation import Contender, Prequential, beside_the_first, compare, evaluate
-from streamnb.naive_bayes.features.tokenizer import Tokenizer, WordPairs, Words
+from streamnb.naive_bayes.features.readers import WordPairs, Words
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from tests.cli.test_cli import SPAM, streamnb
 from tests.support.streams import lines_of
 
@@ -71,9 +71,9 @@ def test_river_is_river() -> None:
 def test_plain_naive_bayes_is_the_textbooks_on_its_tokens() -> None:
     """The configuration's tokens, Laplace 1, the product head."""
     texts, labels = messages(300)
-    settings = load(TEXTBOOK)
+    settings = load_settings(TEXTBOOK)
     two = [
-        Contender("textbook", model(settings), Prequential()),
+        Contender("textbook", build_model(settings), Prequential()),
         Contender("mnb", peer("mnb", settings, []), Prequential()),
     ]
     for _ in compare(two, in_batches(texts, labels, 77)):

@@ -12,13 +12,22 @@ from typer.testing import CliRunner
 from streamnb.base.offsets import Account
 from streamnb.base.record import Partition
 from streamnb.base.snapshot import Snapshot
-from streamnb.cli import app, export
-from streamnb.cli.snapshot_diff import Change, difference, merged
-from streamnb.config import assembly
-from streamnb.config.settings import Settings, decode
+from streamnb.cli import app
+from streamnb.cli.snapshot import tables as export
+from streamnb.cli.snapshot.diff import Change, difference
+from streamnb.cli.snapshot.merge import merged
+from streamnb.config import (
+    Settings,
+    build_model,
+    decode_settings,
+    load_snapshot,
+    restore_model,
+    snapshot_of,
+    verify_snapshot,
+)
 from streamnb.errors import SettingsError, SnapshotError, StreamnbError
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-from streamnb.storage import directory as snapshots
+from streamnb.storage import SnapshotDirectory, write_snapshot
 from tests.fuzz.snapshots import mixed_example
 
 MAIL = (("win money now", "spam"), ("lunch at noon", "ham"), ("win a prize", "spam"), ("noon meeting", "ham"))
@@ -30,10 +39,10 @@ def learned(
 ) -> Snapshot:
     """A snapshot of some mail, read from one partition."""
     loaded = settings or Settings()
-    model = assembly.model(loaded)
+    model = build_model(loaded)
     for text, label in mail:
         model.learn_one({"text": text}, label)
-    snapshot = assembly.snapshot_of(loaded, model)
+    snapshot = snapshot_of(loaded, model)
     snapshot.source = {"cluster": "c-1"}
     snapshot.accounts = {Partition("mail", partition): Account(0, len(mail), scored=len(mail))}
     return snapshot
@@ -48,7 +57,7 @@ def test_a_snapshot_does_not_differ_from_itself() -> None:
 
 def test_what_differs_is_named_and_the_most_changed_counts_first() -> None:
     """Settings, positions, classes, counts."""
-    words = decode({"tokens": {"rule": "words"}}, "here")
+    words = decode_settings({"tokens": {"rule": "words"}}, "here")
     found = difference(learned(MAIL), learned((*MAIL, *LATER)), top=2)
 
     assert not found.same_state
@@ -69,7 +78,7 @@ def test_merged_is_what_one_model_would_have_learned_of_both() -> None:
     assert both.digest["order_free"] == learned((*MAIL, *LATER)).digest["order_free"]
     assert both.accounts == {**first.accounts, **second.accounts}
     assert both.lineage == [{"event": "merged", "digests": [first.digest["all"], second.digest["all"]]}]
-    assert assembly.restored(both)[1].digest() == both.digest
+    assert restore_model(both)[1].digest() == both.digest
 
 
 def test_what_would_count_twice_is_not_merged_unless_offsets_are_left_out() -> None:
@@ -91,7 +100,7 @@ def test_what_would_count_twice_is_not_merged_unless_offsets_are_left_out() -> N
 def test_the_exported_counts_are_the_models(tmp_path: Path, suffix: str) -> None:
     """Every count that is not 0, and no other; whatever stands in a token."""
     snapshot = learned((*MAIL, *LATER, ('a, "b"\nc', "ham")))
-    _, model = assembly.restored(snapshot)
+    _, model = restore_model(snapshot)
     path = tmp_path / f"counts.{suffix}"
     export.write(path, export.COUNTS, export.counts(model))
     if suffix == "csv":
@@ -110,9 +119,9 @@ def test_the_exported_counts_are_the_models(tmp_path: Path, suffix: str) -> None
 
 def test_the_exported_weights_score_as_the_model_does(tmp_path: Path) -> None:
     """Log odds are the intercept and the sum of the weights of a message's words."""
-    settings = decode({"model": {"head": "product"}}, "here")
+    settings = decode_settings({"model": {"head": "product"}}, "here")
     snapshot = learned(MAIL, settings=settings)
-    _, model = assembly.restored(snapshot)
+    _, model = restore_model(snapshot)
     rows = {row[:2]: row for row in export.weights(snapshot)}
     text = "win noon"
     score = rows["", ""][3] + 177 / 256 * sum(rows["words", word][3] for word in text.split())
@@ -133,8 +142,8 @@ def test_the_exported_weights_score_as_the_model_does(tmp_path: Path) -> None:
 def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
     """Each of them, once."""
     first, second, both = tmp_path / "a.snb", tmp_path / "b.snb", tmp_path / "c.snb"
-    snapshots.write(first, learned(MAIL))
-    snapshots.write(second, learned(LATER, partition=1))
+    write_snapshot(first, learned(MAIL))
+    write_snapshot(second, learned(LATER, partition=1))
 
     def said(*words: object) -> str:
         done = CliRunner().invoke(app, ["snapshot", *map(str, words)], catch_exceptions=False)
@@ -149,7 +158,7 @@ def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
     with pytest.raises(StreamnbError, match="not two classes"):
         said("export", first, "-o", tmp_path / "other.csv", "--weights", "--classes", "spam")
 
-    store = snapshots.SnapshotDirectory(tmp_path / "kept")
+    store = SnapshotDirectory(tmp_path / "kept")
     for n in range(2, 5):
         store.write(learned(MAIL[:n]))
     with pytest.raises(StreamnbError, match="in use by another learner"):
@@ -158,7 +167,7 @@ def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
     assert "no longer" in said("unpin", tmp_path / "kept", 1)
     store.close()
     assert "snapshot 4 is 1 again" in said("rollback", tmp_path / "kept", 1)
-    store = snapshots.SnapshotDirectory(tmp_path / "kept")
+    store = SnapshotDirectory(tmp_path / "kept")
     newest = store.newest()
     store.close()
     assert newest is not None
@@ -171,7 +180,7 @@ def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["pin", "unpin", "rollback"])
 def test_G8_a_snapshot_is_named_by_its_number_alone(command: str, tmp_path: Path) -> None:
     """A path in its place leads nowhere."""
-    snapshots.SnapshotDirectory(tmp_path / "kept").close()
+    SnapshotDirectory(tmp_path / "kept").close()
     for name in ("../../etc/passwd", "snapshot-0000000001.snb", "-1", "1e3"):
         result = CliRunner().invoke(app, ["snapshot", command, str(tmp_path / "kept"), "--", name])
         assert result.exit_code == 2, result.output
@@ -180,7 +189,7 @@ def test_G8_a_snapshot_is_named_by_its_number_alone(command: str, tmp_path: Path
 def test_a_model_that_was_merged_is_gone_on_from(tmp_path: Path) -> None:
     """Its file is a snapshot as any other."""
     path = tmp_path / "both.snb"
-    snapshots.write(path, merged(learned(MAIL), learned(LATER, partition=1)))
-    _, model = assembly.restored(assembly.snapshot_at(path))
+    write_snapshot(path, merged(learned(MAIL), learned(LATER, partition=1)))
+    _, model = restore_model(load_snapshot(path))
     assert isinstance(model, NaiveBayes)
-    assert assembly.verify(path) == model.digest()["all"]
+    assert verify_snapshot(path) == model.digest()["all"]

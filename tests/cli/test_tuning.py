@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Label
 from streamnb.cli.tuning import Candidate, Tuned, candidates, toml, tune
-from streamnb.config import assembly
-from streamnb.config.settings import Settings, load
+from streamnb.config import Settings, build_model, load_settings
 from streamnb.errors import DataError, SettingsError
 from streamnb.evaluation import Evaluation, Prequential, evaluate
 from tests.cli.test_cli import SPAM, streamnb
@@ -42,7 +41,7 @@ def tuned(grid: list[Candidate], n: int, n_first: int, size: int = 70) -> Tuned:
 
 def alone(change: str, n: int, n_first: int) -> tuple[Evaluation, Evaluation]:
     """One candidate by itself: its figures on the first part and on the rest."""
-    model = assembly.model(load(TEXTBOOK, [change] if change else []))
+    model = build_model(load_settings(TEXTBOOK, [change] if change else []))
     texts, labels = mails(n)
     figures = []
     for part in (slice(n_first), slice(n_first, None)):
@@ -61,7 +60,7 @@ def test_every_candidate_is_judged_as_if_it_were_alone(size: int) -> None:
     found = tuned(grid[1:3], 300, 140, size)
     changes = ["", *(one.changes for one in grid[1:3])]
     for (_, figures), change in zip(found.first, changes, strict=True):
-        model = assembly.model(load(TEXTBOOK, list(change)))
+        model = build_model(load_settings(TEXTBOOK, list(change)))
         judgement = Prequential(warm_up=0)
         texts, labels = mails(300)
         for _ in evaluate(model, batches(texts[:140], labels[:140], 1000), judgement=judgement):
@@ -119,23 +118,23 @@ def test_what_the_lines_do_not_hold_is_no_candidate(change: str, said: str) -> N
 
 def test_the_default_grid_is_smoothing_views_and_half_lives_and_loads() -> None:
     """Each candidate's line is TOML, and settings; other views than of text stay."""
-    mixed = load(
+    mixed = load_settings(
         Path(SPAM),
         ['views=[{name="w", reader={kind="words"}}, {name="c", reader={kind="category", field="c"}}]'],
     )
-    for settings, views in ((load(Path(SPAM)), 0), (mixed, 1)):
+    for settings, views in ((load_settings(Path(SPAM)), 0), (mixed, 1)):
         grid = candidates(settings, ())
         *of_views, shorter, longer = grid
         assert len(of_views) == 16
         for one in of_views:
             (line,) = one.changes
             assert "views" in tomllib.loads(line)
-            assert len(load(Path(SPAM), [line]).views) == one.name.count("+") + 1 + views
+            assert len(load_settings(Path(SPAM), [line]).views) == one.name.count("+") + 1 + views
         half_lives = [
-            load(Path(SPAM), one.changes).forgetting.half_life_messages for one in (shorter, longer)
+            load_settings(Path(SPAM), one.changes).forgetting.half_life_messages for one in (shorter, longer)
         ]
         assert half_lives == [1000, 4000]
-    timed = load(Path(SPAM), ["forgetting.half_life_s=60"])
+    timed = load_settings(Path(SPAM), ["forgetting.half_life_s=60"])
     assert len(candidates(timed, ())) == 16
 
 

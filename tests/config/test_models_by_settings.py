@@ -7,10 +7,9 @@ import pytest
 
 from streamnb.base.batch import Batch
 from streamnb.cli.history import History
-from streamnb.config import assembly
-from streamnb.config.settings import load
+from streamnb.config import build_decoder, build_model, load_settings, restore_model, snapshot_of
 from streamnb.errors import SettingsError
-from streamnb.storage import directory as snapshots
+from streamnb.storage import read_snapshot, write_snapshot
 
 VIEWS = {
     "bernoulli": """
@@ -120,8 +119,8 @@ def test_a_model_of_settings_goes_on_from_its_snapshot(views: str, tmp_path: Pat
     """Half of the stream, a file, the other half: the state of a model that saw it all."""
     config = tmp_path / "model.toml"
     config.write_text(MESSAGE + views)
-    settings = load(config)
-    decoder = assembly.decoder(settings)
+    settings = load_settings(config)
+    decoder = build_decoder(settings)
 
     def batches(first: int, last: int) -> list[Batch]:
         history = History(str(_mail(tmp_path / "mail.jsonl", first, last)), decoder)
@@ -129,15 +128,15 @@ def test_a_model_of_settings_goes_on_from_its_snapshot(views: str, tmp_path: Pat
         assert history.refused == 0
         return found
 
-    whole, half = assembly.model(settings), assembly.model(settings)
+    whole, half = build_model(settings), build_model(settings)
     for batch in batches(0, 120):
         whole.step(batch)
     for batch in batches(0, 60):
         half.step(batch)
-    snapshots.write(tmp_path / "half.snb", assembly.snapshot_of(settings, half))
-    held = snapshots.read(tmp_path / "half.snb")
+    write_snapshot(tmp_path / "half.snb", snapshot_of(settings, half))
+    held = read_snapshot(tmp_path / "half.snb")
     assert held.digest == half.digest()
-    _, model = assembly.restored(held)
+    _, model = restore_model(held)
     for batch in batches(60, 120):
         scores = model.step(batch)
     assert model.digest() == whole.digest()
@@ -189,4 +188,4 @@ def test_a_view_that_cannot_be_is_refused_by_name(views: str, what: str, tmp_pat
     config = tmp_path / "model.toml"
     config.write_text(f'{MESSAGE}\n[[views]]\nname = "odd"\n{views}\n')
     with pytest.raises(SettingsError, match=what):
-        assembly.decoder(load(config))
+        build_decoder(load_settings(config))

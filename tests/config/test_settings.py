@@ -17,13 +17,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb.base.snapshot import Snapshot, differences
-from streamnb.config import assembly
+from streamnb.config import (
+    Settings,
+    build_decoder,
+    build_engine,
+    build_model,
+    check_endpoints,
+    client_settings,
+    decode_settings,
+    load_settings,
+    model_description,
+    restore_model,
+    snapshot_of,
+)
 from streamnb.config.endpoints import ConfluentOutput, KafkaInput
-from streamnb.config.settings import Settings, client, decode, load, paths
+from streamnb.config.settings import paths
 from streamnb.engine.metrics import Metrics
 from streamnb.errors import SettingsError, SnapshotError, StreamnbError
 from streamnb.naive_bayes.event_models.smoothing import Laplace
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.storage import snapshot_file
 from streamnb.storage.directory import SnapshotDirectory
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -43,7 +56,7 @@ def written(tmp_path: Path, text: str) -> Path:
 def refusal(tmp_path: Path, text: str, *changes: str) -> SettingsError:
     """Why a file is refused."""
     with pytest.raises(SettingsError) as caught:
-        load(written(tmp_path, text), changes)
+        load_settings(written(tmp_path, text), changes)
     return caught.value
 
 
@@ -53,14 +66,14 @@ def refusal(tmp_path: Path, text: str, *changes: str) -> SettingsError:
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.name)
 def test_what_is_shipped_builds_a_model_and_a_decoder(path: Path) -> None:
     """And all but the reference have source, sink and dead letters."""
-    loaded = load(path)
-    model = assembly.model(loaded)
+    loaded = load_settings(path)
+    model = build_model(loaded)
     model.learn_one({"text": "win money"}, "spam")
     model.learn_one({"text": "lunch"}, "ham")
     assert model.predict_one({"text": "money"}) == "spam"
-    assert assembly.decoder(loaded).fields.text == ("text",)
+    assert build_decoder(loaded).fields.text == ("text",)
     if path != FULL:
-        assert isinstance(assembly.check_rooms(loaded)[0], KafkaInput)
+        assert isinstance(check_endpoints(loaded)[0], KafkaInput)
         assert loaded.engine.start == "earliest"
         assert loaded.snapshots.directory.endswith(path.stem)
 
@@ -139,7 +152,7 @@ def test_the_reference_gives_a_reason_for_every_setting() -> None:
 
 def test_the_defaults_shown_are_the_defaults() -> None:
     """Decoded, the reference file is what no file at all would be."""
-    assert load(FULL) == Settings()
+    assert load_settings(FULL) == Settings()
 
 
 def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
@@ -152,7 +165,7 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
     )
     assert tables.keys() == tomllib.loads(text).keys()
     rooms: Tables = {"source": {"kind": "jsonl", "path": "-"}, "sink": {"kind": "kafka", "topic": "scores"}}
-    bare = decode(rooms, "test")
+    bare = decode_settings(rooms, "test")
     for table, key in (
         ("source", "line_bytes_max"),
         ("sink", "in_flight_max"),
@@ -163,13 +176,15 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
         assert shown_value is not None, key
         with_it = copy.deepcopy(rooms)
         with_it[table][key] = int(shown_value[1])
-        assert decode(with_it, "test") == bare, key
+        assert decode_settings(with_it, "test") == bare, key
     prior = {"prior": {"kind": "learned", "smoothing": 0.0}}
-    assert decode(prior, "test").prior == decode({"prior": {"kind": "learned"}}, "test").prior
+    assert (
+        decode_settings(prior, "test").prior == decode_settings({"prior": {"kind": "learned"}}, "test").prior
+    )
     letters = '[[views]]\nname = "l"\nreader = { kind = "characters", n = 4, characters_max = 3000 }'
     assert letters.splitlines()[2].split(" }")[0] in text
     short = '[[views]]\nname = "l"\nreader = { kind = "characters" }'
-    assert decode(tomllib.loads(letters), "test") == decode(tomllib.loads(short), "test")
+    assert decode_settings(tomllib.loads(letters), "test") == decode_settings(tomllib.loads(short), "test")
 
 
 # ---- what is refused
@@ -252,14 +267,14 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
         (".", "Is a directory"),
     ):
         with pytest.raises(SettingsError, match=what) as caught:
-            load(tmp_path / name)
+            load_settings(tmp_path / name)
         assert caught.value.exit_code == 2
 
 
 def test_a_change_goes_over_the_file(tmp_path: Path) -> None:
     """The value is TOML, or text where it is none; tables that the file lacks are made."""
     path = written(tmp_path, '[engine]\nstart = "earliest"\n')
-    loaded = load(
+    loaded = load_settings(
         path,
         [
             "engine.start=latest",
@@ -303,9 +318,9 @@ def test_a_secret_is_looked_up_and_never_shown(tmp_path: Path, monkeypatch: pyte
     """It is in what the client is given, and in no repr."""
     monkeypatch.setenv("STREAMNB_TEST_PASSWORD", SECRET)
     path = written(tmp_path, '[kafka]\nsasl_plain_password = { env = "STREAMNB_TEST_PASSWORD" }\n')
-    loaded = load(path)
-    assert client(loaded)["sasl_plain_password"] == SECRET
-    assert SECRET not in repr(loaded) + str(loaded) + str(assembly.description(loaded))
+    loaded = load_settings(path)
+    assert client_settings(loaded)["sasl_plain_password"] == SECRET
+    assert SECRET not in repr(loaded) + str(loaded) + str(model_description(loaded))
 
 
 def test_a_secret_in_the_file_is_refused_without_being_repeated(tmp_path: Path) -> None:
@@ -338,21 +353,21 @@ def test_a_secret_in_the_file_is_refused_without_being_repeated(tmp_path: Path) 
 def test_a_secret_that_cannot_be_found_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The variable and the setting; a table of another form is refused."""
     monkeypatch.delenv("STREAMNB_TEST_PASSWORD", raising=False)
-    lacking = decode({"kafka": {"sasl_plain_password": {"env": "STREAMNB_TEST_PASSWORD"}}}, "test")
+    lacking = decode_settings({"kafka": {"sasl_plain_password": {"env": "STREAMNB_TEST_PASSWORD"}}}, "test")
     with pytest.raises(SettingsError, match=r"`sasl_plain_password` asks for .* STREAMNB_TEST_PASSWORD"):
-        client(lacking)
+        client_settings(lacking)
     for table in ({"file": "/run/secret"}, {"env": 3}, {"env": "HOME", "or": SECRET}):
         with pytest.raises(SettingsError, match=r"`ssl_password` is a table") as caught:
-            client(decode({"kafka": {"ssl_password": table}}, "test"))
+            client_settings(decode_settings({"kafka": {"ssl_password": table}}, "test"))
         assert SECRET not in str(caught.value)
 
 
 def test_a_rooms_client_settings_go_over_the_common_ones() -> None:
     """Key by key."""
     room = {"kind": "kafka", "topics": ["a"], "kafka": {"b": 3}}
-    loaded = decode({"kafka": {"a": 1, "b": 2}, "source": room}, "test")
+    loaded = decode_settings({"kafka": {"a": 1, "b": 2}, "source": room}, "test")
     assert isinstance(loaded.source, KafkaInput)
-    assert client(loaded, loaded.source) == {"a": 1, "b": 3}
+    assert client_settings(loaded, loaded.source) == {"a": 1, "b": 3}
 
 
 def test_librdkafkas_names_may_stand_with_or_without_quotes(
@@ -373,16 +388,16 @@ def test_librdkafkas_names_may_stand_with_or_without_quotes(
         confluent = { client.id = "own", linger.ms = 5 }
         """,
     )
-    loaded = load(path, ["confluent.socket.keepalive.enable=true"])
+    loaded = load_settings(path, ["confluent.socket.keepalive.enable=true"])
     assert isinstance(loaded.sink, ConfluentOutput)
-    assert client(loaded, loaded.sink) == {
+    assert client_settings(loaded, loaded.sink) == {
         "bootstrap.servers": "a:1",
         "client.id": "own",
         "sasl.password": SECRET,
         "linger.ms": 5,
         "socket.keepalive.enable": True,
     }
-    assert client(loaded) == {}
+    assert client_settings(loaded) == {}
     assert SECRET not in repr(loaded)
 
 
@@ -441,11 +456,11 @@ def test_a_changed_file_loads_or_is_refused(data: st.DataObject) -> None:
             cast("Tables", table)[last] = value
     refused = None
     try:
-        loaded = decode(tables, "test")
+        loaded = decode_settings(tables, "test")
         assert repr(loaded)
-        assembly.model(loaded)
-        assembly.decoder(loaded)
-        assembly.check_rooms(loaded)
+        build_model(loaded)
+        build_decoder(loaded)
+        check_endpoints(loaded)
     except SettingsError as error:
         refused = error
     assert refused is None or (refused.what.endswith(".") and "\n" not in str(refused))
@@ -477,20 +492,23 @@ def test_what_is_written_is_never_read_again(table: str, room: object, sentence:
     if room is not None:
         changed[table] = room
     with pytest.raises(SettingsError, match=sentence):
-        assembly.check_rooms(decode(changed, "test"))
+        check_endpoints(decode_settings(changed, "test"))
 
 
 def test_topics_that_feed_themselves_are_refused() -> None:
     """Any of several topics."""
     topics = {"source": {"kind": "kafka", "topics": ["a", "b"]}, "sink": {"kind": "kafka", "topic": "b"}}
     with pytest.raises(SettingsError, match="`b` stands for two of"):
-        assembly.check_rooms(decode({**LINES, **topics}, "test"))
+        check_endpoints(decode_settings({**LINES, **topics}, "test"))
 
 
 def test_standard_input_and_output_are_two_things() -> None:
     """Both are written ``-``."""
     pipes = {"source": {"kind": "jsonl", "path": "-"}, "sink": {"kind": "jsonl", "path": "-"}}
-    assert assembly.check_rooms(decode({**LINES, **pipes}, "test"))[0] == decode(pipes, "test").source
+    assert (
+        check_endpoints(decode_settings({**LINES, **pipes}, "test"))[0]
+        == decode_settings(pipes, "test").source
+    )
 
 
 @pytest.mark.parametrize(
@@ -506,7 +524,7 @@ def test_a_view_looks_only_at_fields_that_are_read(view: Tables, sentence: str) 
     """Of the type it needs: otherwise it would be empty for ever, or stop the stream."""
     tables = {"views": [{"name": "v", **view}], "message": {"category": ["colour"]}}
     with pytest.raises(SettingsError, match=sentence):
-        assembly.decoder(decode(tables, "test"))
+        build_decoder(decode_settings(tables, "test"))
 
 
 def test_a_category_may_be_a_flag() -> None:
@@ -515,7 +533,7 @@ def test_a_category_may_be_a_flag() -> None:
         "views": [{"name": "v", "reader": {"kind": "category", "field": "new"}}],
         "message": {"flag": ["new"]},
     }
-    assert assembly.decoder(decode(tables, "test")).fields.flag == ("new",)
+    assert build_decoder(decode_settings(tables, "test")).fields.flag == ("new",)
 
 
 @pytest.mark.parametrize(
@@ -540,7 +558,7 @@ def test_a_category_may_be_a_flag() -> None:
 def test_settings_that_contradict_each_other_build_no_model(tables: Tables, sentence: str) -> None:
     """One sentence, no traceback."""
     with pytest.raises(SettingsError, match=sentence):
-        assembly.model(decode(tables, "test"))
+        build_model(decode_settings(tables, "test"))
 
 
 def test_an_engine_that_cannot_be_built_holds_nothing(tmp_path: Path) -> None:
@@ -549,7 +567,7 @@ def test_an_engine_that_cannot_be_built_holds_nothing(tmp_path: Path) -> None:
     tables["sink"]["path"] = str(tmp_path / "absent" / "out.jsonl")
     tables["snapshots"] = {"directory": str(tmp_path / "snapshots")}
     with pytest.raises(StreamnbError, match="absent"):
-        assembly.engine(decode(tables, "test"), metrics=Metrics())
+        build_engine(decode_settings(tables, "test"), metrics=Metrics())
     SnapshotDirectory(tmp_path / "snapshots").close()
 
 
@@ -563,7 +581,7 @@ def test_an_engine_is_built_from_settings_and_runs(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(
         b'{"text": "win", "label": "spam"}\n{\n{"text": "lunch", "label": "ham"}\n'
     )
-    engine = assembly.engine(decode(tables, "test"), metrics=Metrics(), until_end=True)
+    engine = build_engine(decode_settings(tables, "test"), metrics=Metrics(), until_end=True)
     try:
         summary = engine.run()
         newest = engine.store.newest()
@@ -572,9 +590,9 @@ def test_an_engine_is_built_from_settings_and_runs(tmp_path: Path) -> None:
     assert (summary.scored, summary.dead_letters) == (2, 1)
     assert len((tmp_path / "out.jsonl").read_bytes().splitlines()) == 2
     assert newest is not None
-    loaded, model = assembly.restored(newest)
+    loaded, model = restore_model(newest)
     assert model.digest() == summary.digest
-    assert differences(newest.settings, assembly.description(loaded)) == []
+    assert differences(newest.settings, model_description(loaded)) == []
 
 
 # ---- a model from its snapshot alone
@@ -582,24 +600,24 @@ def test_an_engine_is_built_from_settings_and_runs(tmp_path: Path) -> None:
 
 def learned(tables: Tables) -> tuple[Settings, NaiveBayes, Snapshot]:
     """Settings, a model that has learned a little, and its snapshot after a trip through a file's bytes."""
-    loaded = decode(tables, "test")
-    model = assembly.model(loaded)
+    loaded = decode_settings(tables, "test")
+    model = build_model(loaded)
     for text, label in (("win money", "spam"), ("lunch at noon", "ham"), ("win a prize", "spam")):
         model.learn_one({"text": text}, label)
-    data = b"".join(assembly.snapshot_of(loaded, model).encode())
-    return loaded, model, Snapshot.decode(data)
+    data = b"".join(snapshot_file.encode(snapshot_of(loaded, model)))
+    return loaded, model, snapshot_file.decode(data)
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.name)
 def test_a_snapshot_gives_its_model_back(path: Path) -> None:
     """Without the configuration file: equal digest, equal scores, equal settings of the model."""
     loaded, model, snapshot = learned(tomllib.loads(path.read_text(encoding="utf-8")))
-    again, restored = assembly.restored(snapshot)
+    again, restored = restore_model(snapshot)
     assert restored.digest() == model.digest() == snapshot.digest
     x = {"text": "win lunch"}
     assert restored.predict_proba_one(x) == model.predict_proba_one(x)
-    assert differences(snapshot.settings, assembly.description(loaded)) == []
-    assert differences(snapshot.settings, assembly.description(again)) == []
+    assert differences(snapshot.settings, model_description(loaded)) == []
+    assert differences(snapshot.settings, model_description(again)) == []
 
 
 def test_a_snapshot_of_other_rules_is_refused() -> None:
@@ -608,7 +626,7 @@ def test_a_snapshot_of_other_rules_is_refused() -> None:
     snapshot.statistics = msgspec.json.decode(msgspec.json.encode(snapshot.statistics))
     cast("Tables", snapshot.statistics["model"])["unicode"] = "1.0.0"
     with pytest.raises(SnapshotError, match=r"other settings: model\.unicode"):
-        assembly.restored(snapshot)
+        restore_model(snapshot)
 
 
 def test_a_snapshot_of_settings_from_the_future_is_refused() -> None:
@@ -616,12 +634,12 @@ def test_a_snapshot_of_settings_from_the_future_is_refused() -> None:
     _, _, snapshot = learned({})
     snapshot.settings["telepathy"] = True
     with pytest.raises(SettingsError, match=r"the snapshot: `telepathy` is not a setting"):
-        assembly.restored(snapshot)
+        restore_model(snapshot)
 
 
 def test_the_textbook_is_the_lectures_arithmetic() -> None:
     """Counts, add-one, prior times likelihood, unknown words smoothed."""
-    loaded = load(CONFIGS / "textbook.toml")
+    loaded = load_settings(CONFIGS / "textbook.toml")
     (view,) = loaded.views
     assert (loaded.model.head, loaded.tokens.rule, loaded.prior) == ("product", "words", None)
     assert (view.multinomial.weight, view.multinomial.unknown) == ("counts", "smooth")

@@ -21,7 +21,7 @@ from streamnb.base.snapshot import Snapshot
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
-from streamnb.engine.settings import EngineSettings, Summary
+from streamnb.engine.settings import EngineSettings, SnapshotSettings, Summary
 from streamnb.engine.snapshot_writer import SnapshotWriter
 from streamnb.errors import (
     DataError,
@@ -32,11 +32,14 @@ from streamnb.errors import (
     StorageError,
 )
 from streamnb.naive_bayes.event_models import Multinomial
-from streamnb.naive_bayes.event_models.smoothing import Laplace, UniformPrior
-from streamnb.naive_bayes.features.tokenizer import Number, Tokenizer, WordPairs, Words
+from streamnb.naive_bayes.event_models.priors import UniformPrior
+from streamnb.naive_bayes.event_models.smoothing import Laplace
+from streamnb.naive_bayes.features.readers import Number, WordPairs, Words
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
-from streamnb.storage.directory import SnapshotDirectory, SnapshotSettings
+from streamnb.storage import snapshot_file
+from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import (
     CRASH,
     END,
@@ -104,14 +107,14 @@ class MemoryStore:
 
     def newest(self) -> Snapshot | None:
         """The last one written."""
-        return Snapshot.decode(self.files[-1]) if self.files else None
+        return snapshot_file.decode(self.files[-1]) if self.files else None
 
     def write(self, snapshot: Snapshot) -> int:
         """Keep one, or refuse as a full disk does."""
         self.asked += 1
         if self.asked in self._refused:
             raise StorageError("Cannot write snapshot: No space left on device.")
-        self.files.append(b"".join(snapshot.numbered(len(self.files) + 1).encode()))
+        self.files.append(b"".join(snapshot_file.encode(snapshot.numbered(len(self.files) + 1))))
         return len(self.files)
 
     def close(self) -> None:
@@ -524,7 +527,7 @@ def test_no_schedule_of_accidents_changes_what_is_learned(
             break
         except (Crash, DeliveryError, StorageError):
             for kept in store.files:
-                assert all(account.balance() == 0 for account in Snapshot.decode(kept).accounts.values())
+                assert all(account.balance() == 0 for account in snapshot_file.decode(kept).accounts.values())
     expected = plain_loop(log).digest()
     assert summary.digest["order_free"] == expected["order_free"]
     if partitions == 1:
@@ -614,7 +617,7 @@ def test_the_stream_goes_on_while_a_snapshot_is_written() -> None:
     )
     summary = engine.run()
     engine.close()
-    kept = [Snapshot.decode(data) for data in store.files]
+    kept = [snapshot_file.decode(data) for data in store.files]
     ends = [snapshot.accounts[P0].next_offset for snapshot in kept]
     assert ends[:2] == [8, 30]
     assert ends[-1] == 40

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Flag
 from streamnb.base.record import Partition
-from streamnb.config import assembly
-from streamnb.config.settings import Settings
+from streamnb.config import Settings, build_guard
 from streamnb.engine.guard import WINDOW_RECORDS_MAX, Guard, GuardSettings
+from streamnb.engine.settings import SnapshotSettings
 from streamnb.errors import SettingsError, SnapshotError
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
-from streamnb.storage.directory import SnapshotSettings
 from streamnb.transports.memory import CRASH, Mark
 from streamnb.wire.message import Decoder, MessageFields
 from tests.engine.test_engine import ONE_BY_ONE, Rig, rig
@@ -190,8 +189,8 @@ def test_what_was_not_learned_is_counted() -> None:
 def test_a_source_that_no_message_carries_is_refused() -> None:
     """A quota that never holds would be a false peace."""
     with pytest.raises(SettingsError, match=r"absent from `message.category`"):
-        assembly.guard(Settings(guard=GuardSettings(source="from")))
-    assert assembly.guard(Settings()) is None
+        build_guard(Settings(guard=GuardSettings(source="from")))
+    assert build_guard(Settings()) is None
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 
 from streamnb.base.batch import WEIGHT_MAX
 from streamnb.base.record import Partition, RecordBatch
+from streamnb.config import decode_settings
 from streamnb.engine.dead_letters import CUT_BYTES, DeadLetterLimits
 from streamnb.errors import SettingsError
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
@@ -142,8 +143,7 @@ def test_A13_long_tokens_and_many_of_them_are_cut() -> None:
 @pytest.mark.parametrize("written", ["sink", "dead_letters.sink"])
 def test_A21_what_is_written_is_never_read_again(written: str) -> None:
     """Refused at the start."""
-    from streamnb.config import assembly
-    from streamnb.config.settings import decode
+    from streamnb.config import check_endpoints
 
     rooms: dict[str, dict[str, object]] = {
         "source": {"kind": "kafka", "topics": ["mail", "other"]},
@@ -152,7 +152,7 @@ def test_A21_what_is_written_is_never_read_again(written: str) -> None:
     aside: dict[str, object] = {"kind": "kafka", "topic": "dead"}
     (rooms["sink"] if written == "sink" else aside)["topic"] = "other"
     with pytest.raises(SettingsError, match="stands for two of"):
-        assembly.check_rooms(decode({**rooms, "dead_letters": {"sink": aside}}, "test"))
+        check_endpoints(decode_settings({**rooms, "dead_letters": {"sink": aside}}, "test"))
 
 
 # ---- parsers disagree: what ours says where the others differ

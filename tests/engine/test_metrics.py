@@ -9,10 +9,11 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client import generate_latest
 
-from streamnb.base.record import Partition
+from streamnb.base import Account, Partition
 from streamnb.engine.metrics import Metrics, MetricsSettings
 from streamnb.errors import TransportError
 from streamnb.evaluation.live import LiveEvaluation
+from streamnb.transports.memory import MemoryLog, MemorySource
 
 
 def free_port() -> int:
@@ -31,24 +32,36 @@ def test_two_engines_count_for_themselves() -> None:
     assert second.registry.get_sample_value("streamnb_records_total", {"outcome": "scored"}) is None
 
 
+def source_of(topic: str, n: int) -> MemorySource:
+    """A source whose only partition has `n` records."""
+    log = MemoryLog(topic=topic)
+    for _ in range(n):
+        log.append(b"{}")
+    source = MemorySource(log)
+    source.open({}, "earliest")
+    return source
+
+
 def test_where_a_partition_stands() -> None:
     """Its next offset; its lag where the end is known, and never below 0."""
     metrics = Metrics()
-    labels = {"topic": "mail", "partition": "2"}
-    metrics.stand(Partition("mail", 2), 40, None)
-    assert metrics.registry.get_sample_value("streamnb_next_offset", labels) == 40
-    assert metrics.registry.get_sample_value("streamnb_lag_records", labels) is None
-    metrics.stand(Partition("mail", 2), 40, 47)
+    labels = {"topic": "mail", "partition": "0"}
+    metrics.note_lag(source_of("mail", 0), {Partition("mail", 2): Account(0, 40)})
+    assert metrics.registry.get_sample_value("streamnb_next_offset", labels | {"partition": "2"}) == 40
+    assert metrics.registry.get_sample_value("streamnb_lag_records", labels | {"partition": "2"}) is None
+    metrics.note_lag(source_of("mail", 47), {Partition("mail", 0): Account(0, 40)})
     assert metrics.registry.get_sample_value("streamnb_lag_records", labels) == 7
-    metrics.stand(Partition("mail", 2), 48, 47)
+    metrics.note_lag(source_of("mail", 47), {Partition("mail", 0): Account(0, 48)})
     assert metrics.registry.get_sample_value("streamnb_lag_records", labels) == 0
 
 
 def test_a_topic_cannot_write_lines_of_its_own() -> None:
     """Quotes and line ends in a name are escaped."""
     metrics = Metrics()
-    metrics.stand(Partition('a"} 1\nforged 7', 0), 1, 1)
+    topic = 'a"} 1\nforged 7'
+    metrics.note_lag(source_of(topic, 1), {Partition(topic, 0): Account(0, 1)})
     page = generate_latest(metrics.registry).decode()
+    assert "forged" in page
     assert not re.search(r"(?m)^forged", page)
 
 

@@ -11,13 +11,14 @@ import pytest
 from streamnb.base.batch import Batch, Scores
 from streamnb.base.offsets import Account, Accounts, check_accounts
 from streamnb.base.record import Partition
-from streamnb.engine.recovery import CatchUp, check_positions, skip
+from streamnb.engine.recovery import CatchUp, skip
 from streamnb.engine.settings import EngineSettings
 from streamnb.errors import AccountingError, PositionError, SnapshotError
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import CRASH, Crash, MemoryLog, MemorySource
+from streamnb.transports.positions import check_positions
 from tests.engine.test_engine import P0, Rig, filled, plain_loop, rig, stream
 
 SKIP = EngineSettings(start="earliest", batch_records_max=7, on_data_loss="skip")

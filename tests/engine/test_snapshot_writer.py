@@ -15,9 +15,9 @@ from streamnb.base.offsets import Account
 from streamnb.base.record import Partition
 from streamnb.base.snapshot import Snapshot
 from streamnb.engine.metrics import Metrics
+from streamnb.engine.settings import SnapshotSettings
 from streamnb.engine.snapshot_writer import SnapshotWriter
 from streamnb.errors import StorageError
-from streamnb.storage.directory import SnapshotSettings
 from streamnb.transports.memory import MemoryClock
 
 ACCOUNTS = {Partition("mail", 0): Account(0, 5, scored=5)}
@@ -190,7 +190,7 @@ import threading
 from streamnb.engine.metrics import Metrics
 from streamnb.base.snapshot import Snapshot
 from streamnb.engine.snapshot_writer import SnapshotWriter
-from streamnb.storage.directory import SnapshotSettings
+from streamnb.engine.settings import SnapshotSettings
 from streamnb.engine.signals import StopOnSignals
 from streamnb.transports.memory import MemoryClock
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from streamnb.base.protocols import Transactions
 from streamnb.base.record import Partition
 from streamnb.engine.delivery import DELIVERY, delivery_noted, published_before
-from streamnb.engine.settings import EngineSettings
+from streamnb.engine.settings import EngineSettings, SnapshotSettings
 from streamnb.errors import DeliveryError, FencedError, PositionError, SettingsError, TransactionError
-from streamnb.storage.directory import SnapshotSettings
 from streamnb.transports.memory import Crash, MemorySink
 from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions
 from tests.engine.test_engine import Rig, filled, message, plain_loop, put_aside, rig, stream

@@ -16,8 +16,7 @@ from river.drift import binary
 
 from streamnb.base.batch import Label, Scores
 from streamnb.cli.tables import print_evaluation
-from streamnb.config import assembly
-from streamnb.config import settings as config
+from streamnb.config import Settings, build_drift_watch, decode_settings
 from streamnb.errors import SettingsError
 from streamnb.evaluation import DETECTORS, Change, DriftSettings, DriftWatch, Prequential
 from streamnb.evaluation.live import EvaluationSettings
@@ -162,14 +161,14 @@ def test_what_cannot_be_is_refused_with_what_there_is(
 ) -> None:
     """Before anything is read, by the name of the setting."""
     with pytest.raises(SettingsError) as caught:
-        assembly.drift(config.decode({"drift": tables}, "here"))
+        build_drift_watch(decode_settings({"drift": tables}, "here"))
     assert what in caught.value.what
     assert hint in caught.value.hint
 
 
 def test_without_a_detector_nothing_watches() -> None:
     """Which is the default, and says nothing of changes: not that there were none."""
-    assert assembly.drift(config.Settings()) is None
+    assert build_drift_watch(Settings()) is None
     assert Prequential().figures(()).changes is None
     assert Prequential(drift=DriftWatch(DriftSettings("DDM"))).figures(()).changes == []
 

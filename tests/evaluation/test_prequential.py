@@ -12,7 +12,7 @@ from streamnb.base.batch import Batch, Label, Scores
 from streamnb.evaluation import Evaluation, Prequential, evaluate, predictions
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Laplace
-from streamnb.naive_bayes.features.tokenizer import Words
+from streamnb.naive_bayes.features.readers import Words
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 

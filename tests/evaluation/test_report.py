@@ -9,9 +9,9 @@ import pytest
 
 from streamnb.base.batch import Batch, Label
 from streamnb.errors import SettingsError
-from streamnb.evaluation import Prequential, evaluate
+from streamnb.evaluation import Prequential, check_plotly, evaluate, render_report
 from streamnb.evaluation import report as page
-from streamnb.naive_bayes.model.informative import telling_words
+from streamnb.naive_bayes.model.informative import most_informative_tokens
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from tests.cli.test_cli import SPAM, streamnb
@@ -28,8 +28,8 @@ def drawn(labels: list[Label | None]) -> tuple[str, page.Course]:
     for _ in evaluate(model, batches, judgement=judgement):
         course.note(judgement, model.classes, len(model.counts["words"].rows))
     figures = judgement.figures(model.classes)
-    telling = telling_words(model)
-    return page.page("a & b", course, figures, judgement.outcomes(), telling), course
+    telling = most_informative_tokens(model)
+    return render_report("a & b", course, figures, judgement.outcomes(), telling), course
 
 
 def test_the_page_shows_every_drawing() -> None:
@@ -68,7 +68,7 @@ def test_without_plotly_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("streamnb.evaluation.report.import_module", missing)
     with pytest.raises(SettingsError, match=r"pip install 'streamnb\[plot\]'"):
-        page.check()
+        check_plotly()
 
 
 def test_evaluate_draws_the_page(tmp_path: Path) -> None:
@@ -90,11 +90,11 @@ def test_telling_words_tell() -> None:
     for _ in range(20):
         model.learn_one({"text": "the lunch"}, "ham")
         model.learn_one({"text": "the prize"}, "spam")
-    assert telling_words(NaiveBayes(TEXT_ONLY)) == {}
+    assert most_informative_tokens(NaiveBayes(TEXT_ONLY)) == {}
     model.learn_one({"text": "once"}, "spam")
-    found = telling_words(model)
+    found = most_informative_tokens(model)
     assert found["ham"][0][0] == "lunch"
     words = [word for word, _ in found["spam"]]
     assert words.index("prize") < words.index("once")
     assert "the" not in words[:2]
-    assert telling_words(model, top=1)["spam"] == found["spam"][:1]
+    assert most_informative_tokens(model, top=1)["spam"] == found["spam"][:1]

@@ -19,15 +19,8 @@ from streamnb.cli.demo.mailbox import mailbox
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSmoothing, Smoothing
 from streamnb.naive_bayes.features.entities import Whole
-from streamnb.naive_bayes.features.tokenizer import (
-    Category,
-    CharacterGrams,
-    Edges,
-    Reader,
-    Tokenizer,
-    WordPairs,
-    Words,
-)
+from streamnb.naive_bayes.features.readers import Category, CharacterGrams, Edges, Reader, WordPairs, Words
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 

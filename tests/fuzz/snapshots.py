@@ -26,12 +26,11 @@ from streamnb.base.batch import Batch
 from streamnb.base.offsets import Account
 from streamnb.base.record import Partition
 from streamnb.base.snapshot import Snapshot
-from streamnb.config import assembly
-from streamnb.config.settings import Settings, decode
+from streamnb.config import Settings, build_model, decode_settings, restore_model, snapshot_of
 from streamnb.engine.engine import GUARD
 from streamnb.engine.guard import Guard, GuardSettings
 from streamnb.errors import StreamnbError
-from streamnb.storage import container
+from streamnb.storage import container, snapshot_file
 
 PROLOGUE = 32
 ENTRY = 80
@@ -61,10 +60,10 @@ MIXED = {
 def example() -> Snapshot:
     """A small snapshot of a model with two classes, a position and a lineage."""
     loaded = Settings()
-    model = assembly.model(loaded)
+    model = build_model(loaded)
     for text, label in (("win money now", "spam"), ("lunch at noon", "ham"), ("win a prize", "spam")) * 3:
         model.learn_one({"text": text}, label)
-    snapshot = assembly.snapshot_of(loaded, model)
+    snapshot = snapshot_of(loaded, model)
     snapshot.source = {"cluster": "c-1", "topic mail": "t-1"}
     snapshot.accounts = {Partition("mail", 0): Account(0, 11, scored=9, dead_lettered=1, gaps=1)}
     snapshot.lineage = [{"event": "begun from a snapshot", "digest": "00"}]
@@ -241,34 +240,34 @@ def numbers_mutated(whole: container.Contents, draw: random.Random) -> bytes:
 
 def mixed_example() -> Snapshot:
     """A snapshot of a model with a view of every kind."""
-    settings = decode(MIXED, "the example")
-    model = assembly.model(settings)
+    settings = decode_settings(MIXED, "the example")
+    model = build_model(settings)
     for i in range(12):
         message = {"text": f"word{i % 5} a", "amount": 1.5 * i, "country": "nx"[i % 2], "known": i % 3 == 0}
         model.learn_one({**message, "a": float(i), "b": i * 0.5}, ("spam", "ham")[i % 2])
-    return assembly.snapshot_of(settings, model)
+    return snapshot_of(settings, model)
 
 
 def forgetful_example() -> Snapshot:
     """A snapshot of a model that forgets by time, and of a guard."""
-    settings = decode({"forgetting": {"half_life_s": 5.0}}, "the example")
-    model, guard = assembly.model(settings), Guard(GuardSettings(source="country", learn_below=0.9))
+    settings = decode_settings({"forgetting": {"half_life_s": 5.0}}, "the example")
+    model, guard = build_model(settings), Guard(GuardSettings(source="country", learn_below=0.9))
     for i in range(40):
         fields = {"text": [f"word{i % 7} a"], "country": ["nx"[i % 2]]}
         batch = Batch(fields, [("spam", "ham")[i % 2]], times=[20.0 * i], partition="mail-0")
         guard.step(model, Partition("mail", 0), [i], batch)
-    snapshot = assembly.snapshot_of(settings, model)
+    snapshot = snapshot_of(settings, model)
     return replace(snapshot, values={**snapshot.values, GUARD: guard.values()})
 
 
 def outcome_of(data: bytes) -> str:
     """What becomes of a file; what no file may do is raised."""
     try:
-        snapshot = Snapshot.decode(data)
+        snapshot = snapshot_file.decode(data)
     except StreamnbError as error:
         return _checked(error, "refused by the container")
     try:
-        _, model = assembly.restored(snapshot)
+        _, model = restore_model(snapshot)
     except StreamnbError as error:
         return _checked(error, "refused by the model")
     guard = Guard(GuardSettings(source="country"))
@@ -313,7 +312,10 @@ def fuzz(runs: int, seed: int, first: int = 0) -> tuple[list[str], Counter[str]]
     Counter of str
         How many were read, and how many refused by whom.
     """
-    wholes = [b"".join(snapshot.encode()) for snapshot in (example(), mixed_example(), forgetful_example())]
+    wholes = [
+        b"".join(snapshot_file.encode(snapshot))
+        for snapshot in (example(), mixed_example(), forgetful_example())
+    ]
     contents = [container.decode(whole) for whole in wholes]
     assert [repaired(bytearray(whole)) for whole in wholes] == wholes
     harm, outcomes = [], Counter[str]()

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-KERNEL = "streamnb/naive_bayes/_kernel"
 MAIL = b'{"id": "a", "text": "win money", "label": "spam"}\n'
 
 
@@ -110,9 +109,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_wheel_holds_the_kernel_and_its_types_but_no_c(wheel: Path) -> None:
     """Each module compiled, each with its ``.pyi``; what Cython generated stays behind."""
     names = zipfile.ZipFile(wheel).namelist()
-    for module in (path.stem for path in (ROOT / KERNEL).glob("*.pyx")):
-        assert [n for n in names if n.startswith(f"{KERNEL}/{module}.") and n.endswith(".so")]
-        assert f"{KERNEL}/{module}.pyi" in names
+    for module in (path.relative_to(ROOT).with_suffix("") for path in (ROOT / "streamnb").rglob("*.pyx")):
+        assert [n for n in names if n.startswith(f"{module}.") and n.endswith(".so")]
+        assert f"{module}.pyi" in names
     assert [n for n in names if n.endswith(".c")] == []
     assert {"streamnb/py.typed", "streamnb/wire/schemas/score.schema.json"} <= set(names)
 

@@ -19,13 +19,13 @@ from streamnb.naive_bayes.event_models import (
     Multinomial,
     Multivariate,
 )
-from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, FallbackPrior, Laplace, NoSmoothing
-from streamnb.naive_bayes.features.blocks import Categories, Flags, Numbers
-from streamnb.naive_bayes.features.tokenizer import Category, Number, Terms, Words
+from streamnb.naive_bayes.event_models.priors import FallbackPrior
+from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace, NoSmoothing
+from streamnb.naive_bayes.features.readers import Categories, Category, Flags, Number, Numbers, Terms, Words
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.reading import read
 from streamnb.naive_bayes.model.view import EVERY_FIELD, View
-from streamnb.naive_bayes.statistics.moments import NumberBlock
+from streamnb.naive_bayes.statistics.number_block import NumberBlock
 from streamnb.naive_bayes.statistics.scatter_block import ScatterBlock
 
 COMPLEMENT = Multinomial(Laplace(1.0), "counts", "smooth", complement=True)

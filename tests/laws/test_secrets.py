@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from streamnb.config import assembly
-from streamnb.config.settings import load
+from streamnb.config import load_settings, model_description
 from streamnb.engine.metrics import Metrics
 from streamnb.errors import SettingsError
 from streamnb.transports.confluent.source import ConfluentSource
 from streamnb.transports.kafka.source import KafkaSource
 from tests.support.streams import lines_of
+
+ROOT = Path(__file__).parents[2]
 
 CANARY = "canary-5f3a91"
 SECRETS = """
@@ -64,7 +65,7 @@ directory = "kept"
 def said(folder: Path, *words: str) -> bytes:
     """What a command prints, on either stream."""
     command = [sys.executable, "-m", "streamnb", *words]
-    environment = {**os.environ, "CANARY": CANARY, "PYTHONPATH": str(Path(assembly.__file__).parents[2])}
+    environment = {**os.environ, "CANARY": CANARY, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False, timeout=120)
     return done.stdout + done.stderr
 
@@ -100,7 +101,7 @@ def test_G11_a_password_is_in_no_repr_and_on_no_page(tmp_path: Path, monkeypatch
     monkeypatch.setenv("CANARY", CANARY)
     config = tmp_path / "run.toml"
     config.write_text(SECRETS + FILES.replace("kept", str(tmp_path / "kept")))
-    settings = load(config)
+    settings = load_settings(config)
     metrics = Metrics()
     source = KafkaSource(["mail"], {"bootstrap_servers": "127.0.0.1:1", "sasl_plain_password": CANARY})
 
@@ -109,7 +110,7 @@ def test_G11_a_password_is_in_no_repr_and_on_no_page(tmp_path: Path, monkeypatch
     for shown in (
         repr(other),
         repr(settings),
-        repr(assembly.description(settings)),
+        repr(model_description(settings)),
         repr(source),
         repr(metrics),
     ):
@@ -121,5 +122,5 @@ def test_G11_a_password_written_out_is_refused_without_being_repeated(tmp_path: 
     config = tmp_path / "run.toml"
     config.write_text(f'[kafka]\nsasl_plain_password = "{CANARY}"\n')
     with pytest.raises(SettingsError, match="is a secret") as caught:
-        load(config)
+        load_settings(config)
     assert CANARY not in str(caught.value)

@@ -14,10 +14,11 @@ import pytest
 from river import naive_bayes
 
 from streamnb.base.batch import Batch
-from streamnb.config.assembly import model as build
-from streamnb.config.settings import load
+from streamnb.config import build_model as build
+from streamnb.config import load_settings
 from streamnb.evaluation import Evaluation, evaluate
-from streamnb.naive_bayes.features.tokenizer import Tokenizer, Words
+from streamnb.naive_bayes.features.readers import Words
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -53,7 +54,7 @@ def _batches(stream: str) -> Iterator[Batch]:
 
 
 def _figures(stream: str, config: str) -> Evaluation:
-    model = build(load(CONFIGS / config))
+    model = build(load_settings(CONFIGS / config))
     (*_, (judgement, _)) = evaluate(model, _batches(stream))
     return judgement.figures(model.classes)
 

@@ -10,14 +10,15 @@ import pytest
 
 from streamnb.base.batch import Batch, Label
 from streamnb.base.record import Partition, RecordBatch
-from streamnb.config.assembly import model as build
-from streamnb.config.settings import load
+from streamnb.config import build_model as build
+from streamnb.config import load_settings
 from streamnb.errors import RecordError
 from streamnb.evaluation import predictions
 from streamnb.naive_bayes.estimators import MultinomialNB
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace
-from streamnb.naive_bayes.features.tokenizer import Category, Number, Tokenizer, Words
+from streamnb.naive_bayes.features.readers import Category, Number, Words
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.wire.message import Decoder, MessageFields
@@ -88,7 +89,7 @@ def test_T1_the_shipped_configurations_do_not_fall(config: str, rare_at: int) ->
     They may move the posterior, and do not move it past the other class: no message of 0 to 40 unknown
     words, of 3 to 60 characters each, is called spam.
     """
-    model = build(load(CONFIGS / config))
+    model = build(load_settings(CONFIGS / config))
     assert isinstance(model, NaiveBayes)
     for text, label in _t1_corpus(seed=1, rare_at=rare_at):
         model.learn_one({"text": text}, label)
@@ -111,7 +112,7 @@ def test_T1_unknown_words_are_nothing_to_every_text_view(n: int) -> None:
     """All rows of phi that come of text are 0, of words, pairs, characters and edges alike."""
     from streamnb.naive_bayes.model.reading import read
 
-    model = build(load(CONFIGS / "spam-accurate.toml"))
+    model = build(load_settings(CONFIGS / "spam-accurate.toml"))
     assert isinstance(model, NaiveBayes)
     for text, label in _t1_corpus():
         model.learn_one({"text": text}, label)

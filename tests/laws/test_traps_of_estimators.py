@@ -17,8 +17,7 @@ import pytest
 from river import datasets, feature_extraction, naive_bayes, preprocessing
 
 from streamnb import __version__
-from streamnb.config import assembly
-from streamnb.config.settings import Settings
+from streamnb.config import Settings, build_model, snapshot_of
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.estimators import (
     BernoulliNB,
@@ -30,9 +29,10 @@ from streamnb.naive_bayes.estimators import (
     MixedNB,
     MultinomialNB,
 )
-from streamnb.naive_bayes.event_models.smoothing import Beta, LearnedPrior
+from streamnb.naive_bayes.event_models.priors import LearnedPrior
+from streamnb.naive_bayes.event_models.smoothing import Beta
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-from streamnb.storage import directory as snapshots
+from streamnb.storage import read_snapshot, write_snapshot
 
 Datasets: Any = datasets
 Peers: Any = naive_bayes
@@ -522,15 +522,15 @@ def test_T51_a_snapshot_says_its_version_and_another_is_refused(tmp_path: Path) 
     """And is checked to the last bit (`test_container.py`)."""
     settings = Settings()
     path = tmp_path / "model.snb"
-    snapshots.write(path, assembly.snapshot_of(settings, assembly.model(settings)))
+    write_snapshot(path, snapshot_of(settings, build_model(settings)))
     blob = bytearray(path.read_bytes())
-    assert snapshots.read(path).streamnb == __version__
+    assert read_snapshot(path).streamnb == __version__
     for i in range(8, 12):  # behind the magic: major and minor version
         changed = bytearray(blob)
         changed[i] ^= 0x40
         path.write_bytes(changed)
         with pytest.raises(SnapshotError):
-            snapshots.read(path)
+            read_snapshot(path)
 
 
 def test_T52_a_text_is_scored_and_learned_sooner_than_in_the_peers_pipeline() -> None:

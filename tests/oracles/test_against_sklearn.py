@@ -17,7 +17,7 @@ from streamnb.naive_bayes.estimators import (
     GaussianNB,
     MultinomialNB,
 )
-from streamnb.naive_bayes.event_models.smoothing import FixedPrior, Prior, UniformPrior
+from streamnb.naive_bayes.event_models.priors import FixedPrior, Prior, UniformPrior
 
 WORDS = list("abcdefgh")
 CLASSES = ["ham", "spam", "work"]

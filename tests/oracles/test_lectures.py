@@ -15,7 +15,7 @@ from streamnb.naive_bayes.estimators import (
 )
 from streamnb.naive_bayes.event_models import Bernoulli, Binned, Gaussian
 from streamnb.naive_bayes.event_models.smoothing import Beta, NoSmoothing
-from streamnb.naive_bayes.features.blocks import Categories, Flags, Numbers
+from streamnb.naive_bayes.features.readers import Categories, Flags, Numbers
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.statistics.moments import Moments

@@ -20,11 +20,10 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from streamnb.base.frozen import floats
-from streamnb.base.snapshot import Snapshot, differences
-from streamnb.config import assembly
-from streamnb.config.settings import Settings, decode
+from streamnb.base.snapshot import differences
+from streamnb.config import Settings, build_model, decode_settings, restore_model
 from streamnb.errors import SnapshotError, StreamnbError
-from streamnb.storage import container
+from streamnb.storage import container, snapshot_file
 from streamnb.storage.container import Contents
 from streamnb.storage.migrations import STEPS, migrated
 from tests.fuzz.snapshots import (
@@ -62,12 +61,12 @@ def small() -> bytes:
 def large() -> bytes:
     """A snapshot of 64 KiB."""
     snapshot, tokens = example(), 480
-    model = assembly.model(Settings())
+    model = build_model(Settings())
     for i in range(tokens):
         model.learn_one({"text": f"token{i:04} again{i % 7}"}, "spam" if i % 2 else "ham")
     frozen = model.freeze()
     snapshot.values, snapshot.sections, snapshot.digest = frozen.values, frozen.sections, frozen.digest()
-    data = b"".join(snapshot.encode())
+    data = b"".join(snapshot_file.encode(snapshot))
     assert abs(len(data) - (1 << 16)) <= 4096 + 24, len(data)
     return data
 
@@ -353,7 +352,7 @@ def test_D8_no_content_does_harm(runs: int) -> None:
 
 def test_D8_no_table_does_harm() -> None:
     """1,000 of them with good checksums: read, or refused; never another exception, nor much memory."""
-    whole = b"".join(example().encode())
+    whole = b"".join(snapshot_file.encode(example()))
     assert repaired(bytearray(whole)) == whole
     draw = random.Random(20)
     outcomes = {"read": 0, "refused by the container": 0, "refused by the model": 0}
@@ -365,7 +364,7 @@ def test_D8_no_table_does_harm() -> None:
             before, _ = tracemalloc.get_traced_memory()
             tracemalloc.reset_peak()
             try:
-                Snapshot.decode(data)
+                snapshot_file.decode(data)
                 decoded.append(data)
             except SnapshotError:
                 outcomes["refused by the container"] += 1
@@ -375,7 +374,7 @@ def test_D8_no_table_does_harm() -> None:
         tracemalloc.stop()
     for data in decoded:
         try:
-            assembly.restored(Snapshot.decode(data))
+            restore_model(snapshot_file.decode(data))
             outcomes["read"] += 1
         except SnapshotError:
             outcomes["refused by the model"] += 1
@@ -384,7 +383,7 @@ def test_D8_no_table_does_harm() -> None:
 
 def test_D8_no_header_does_harm() -> None:
     """Junk at every place of it, under good checksums: a model, or one sentence."""
-    whole = container.decode(b"".join(example().encode()))
+    whole = container.decode(b"".join(snapshot_file.encode(example())))
     text = json.dumps(whole.header)
     n_refused = 0
     for way in places(whole.header):
@@ -399,7 +398,7 @@ def test_D8_no_header_does_harm() -> None:
                 inner[way[-1]] = junk
             data = with_header(header, dict(whole.sections))
             try:
-                assembly.restored(Snapshot.decode(data))
+                restore_model(snapshot_file.decode(data))
             except StreamnbError as error:
                 n_refused += 1
                 refusal = error
@@ -416,7 +415,7 @@ def test_a_number_of_messages_that_no_stream_has_is_refused() -> None:
         snapshot = example()
         snapshot.values = snapshot.values | {"learned": learned}
         with pytest.raises(SnapshotError, match="number of messages"):
-            assembly.restored(snapshot)
+            restore_model(snapshot)
 
 
 def test_inverses_beyond_all_number_are_refused() -> None:
@@ -425,7 +424,7 @@ def test_inverses_beyond_all_number_are_refused() -> None:
     facts = "block4_inverse_facts"
     snapshot.sections = dict(snapshot.sections) | {facts: np.array([[1e308, 0.0, 0.0]] * 2)}
     with pytest.raises(SnapshotError, match="inverses"):
-        assembly.restored(snapshot)
+        restore_model(snapshot)
 
 
 @pytest.mark.parametrize("name", ["block5_counts", "class_counts", "counts", "totals"])
@@ -435,7 +434,7 @@ def test_counts_whose_sum_overflows_are_refused(name: str) -> None:
     much = {name: np.full_like(snapshot.sections[name], 1e308)}
     snapshot.sections = dict(snapshot.sections) | much
     with pytest.raises(SnapshotError, match="no stream"):
-        assembly.restored(snapshot)
+        restore_model(snapshot)
 
 
 def test_a_header_that_is_no_object_is_refused() -> None:
@@ -460,7 +459,7 @@ def test_the_strangers_checksum_is_castagnolis() -> None:
 
 def test_a_stranger_reads_a_snapshot_whole() -> None:
     """Classes, tokens with their counts, and the offset to go on from."""
-    header, sections = strangers_reader.read(b"".join(example().encode()))
+    header, sections = strangers_reader.read(b"".join(snapshot_file.encode(example())))
     assert header["format"] == "streamnb snapshot"
     assert header["values"] == {"classes": ["spam", "ham"], "learned": 9}
     assert header["accounts"][0][:2] == ["mail", 0]
@@ -474,7 +473,7 @@ def test_a_stranger_reads_a_snapshot_whole() -> None:
     assert tokens["win"] == [6 * once, 0.0]
     assert tokens["lunch"] == [0.0, 3 * once]
     assert set(tokens) == {"win", "money", "now", "lunch", "at", "noon", "a", "prize"}
-    assert set(sections) == set(Snapshot.decode(b"".join(example().encode())).sections)
+    assert set(sections) == set(snapshot_file.decode(b"".join(snapshot_file.encode(example()))).sections)
 
 
 # ---- large ones
@@ -509,8 +508,8 @@ def test_the_first_snapshot_is_read_for_ever() -> None:
     By version 0.1.0, before its release: it took the place of one whose tokens lay in other sections, which
     nobody had.
     """
-    snapshot = Snapshot.decode(GOLDEN.read_bytes())
-    model = assembly.model(decode(snapshot.settings, "the golden snapshot"))
+    snapshot = snapshot_file.decode(GOLDEN.read_bytes())
+    model = build_model(decode_settings(snapshot.settings, "the golden snapshot"))
     model.restore(snapshot.values, snapshot.sections)
     assert model.digest() == snapshot.digest == GOLDEN_DIGEST
     assert snapshot.sequence == 7
@@ -526,4 +525,4 @@ def test_the_first_snapshot_is_read_for_ever() -> None:
 if __name__ == "__main__" and sys.argv[1:] == ["--write-golden"]:  # only ever for a new major version
     GOLDEN.parent.mkdir(exist_ok=True)
     with GOLDEN.open("xb") as file:
-        file.writelines(example().encode())
+        file.writelines(snapshot_file.encode(example()))

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.base.snapshot import Snapshot
+from streamnb.engine.settings import SnapshotSettings
 from streamnb.errors import SnapshotError, StorageError
-from streamnb.storage import directory as snapshots
-from streamnb.storage import files
-from streamnb.storage.directory import SnapshotDirectory, SnapshotSettings
+from streamnb.storage import files, pin, read_snapshot, unpin, write_snapshot
+from streamnb.storage.directory import SnapshotDirectory
 from streamnb.storage.retention import Held, expendable
 
 
@@ -167,20 +167,20 @@ def test_G8_a_link_in_a_snapshots_place_is_refused(tmp_path: Path) -> None:
 def test_a_snapshot_is_never_overwritten(tmp_path: Path) -> None:
     """Even by somebody who writes without the lock."""
     path = tmp_path / "begun.snb"
-    assert snapshots.write(path, example(1)) == path.stat().st_size
+    assert write_snapshot(path, example(1)) == path.stat().st_size
     with pytest.raises(StorageError, match="exists"):
-        snapshots.write(path, example(2))
-    assert snapshots.read(path).values == {"learned": 1}
+        write_snapshot(path, example(2))
+    assert read_snapshot(path).values == {"learned": 1}
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """Missing, or not a snapshot."""
     path = tmp_path / "a.snb"
     with pytest.raises(StorageError, match="No such file"):
-        snapshots.read(path)
+        read_snapshot(path)
     path.write_bytes(b"{}")
     with pytest.raises(SnapshotError, match="does not begin like a snapshot") as caught:
-        snapshots.read(path)
+        read_snapshot(path)
     assert str(path) in caught.value.what
 
 
@@ -289,8 +289,8 @@ def test_an_hourly_and_a_pinned_snapshot_outlive_the_newest_three(tmp_path: Path
     store = SnapshotDirectory(tmp_path, 3, keep_hours=24)
     for i in range(1, 4):
         store.write(example(i))
-    snapshots.pin(tmp_path, 2)
-    snapshots.pin(tmp_path, 2)
+    pin(tmp_path, 2)
+    pin(tmp_path, 2)
     aged(tmp_path, 1, 5)
     aged(tmp_path, 2, 4.9)
     for i in range(4, 9):
@@ -298,15 +298,15 @@ def test_an_hourly_and_a_pinned_snapshot_outlive_the_newest_three(tmp_path: Path
     kept = [int(name[9:19]) for name in names(tmp_path) if name.endswith(".snb")]
     assert {1, 2, 6, 7, 8} <= set(kept)
     assert len(kept) <= 6, "one more where the hour turns just now"
-    snapshots.unpin(tmp_path, 2)
+    unpin(tmp_path, 2)
     aged(tmp_path, 1, 25)
     store.write(example(9))
     kept = [int(name[9:19]) for name in names(tmp_path) if name.endswith(".snb")]
     assert 1 not in kept
     with pytest.raises(StorageError, match="No such file"):
-        snapshots.pin(tmp_path, 1)
+        pin(tmp_path, 1)
     with pytest.raises(StorageError, match="No such file"):
-        snapshots.unpin(tmp_path, 7)
+        unpin(tmp_path, 7)
     store.close()
 
 

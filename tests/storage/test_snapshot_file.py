@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from streamnb.base.offsets import Account
 from streamnb.base.record import Partition
-from streamnb.base.snapshot import FORMAT, Snapshot, differences, fingerprint
+from streamnb.base.snapshot import Snapshot, differences, fingerprint
 from streamnb.errors import SnapshotError
-from streamnb.storage import container
+from streamnb.storage import container, snapshot_file
+from streamnb.storage.snapshot_file import FORMAT
 
 
 def example(**parts: Any) -> Snapshot:  # noqa: ANN401 - the parts of a snapshot, by name
@@ -38,13 +39,13 @@ def example(**parts: Any) -> Snapshot:  # noqa: ANN401 - the parts of a snapshot
 
 def data_of(snapshot: Snapshot) -> bytes:
     """Its file."""
-    return b"".join(snapshot.encode())
+    return b"".join(snapshot_file.encode(snapshot))
 
 
 def test_every_part_comes_back() -> None:
     """Equal, and the arrays to the bit."""
     before = example()
-    after = Snapshot.decode(data_of(before))
+    after = snapshot_file.decode(data_of(before))
     for field in dataclasses.fields(Snapshot):
         if field.name != "sections":
             assert getattr(after, field.name) == getattr(before, field.name), field.name
@@ -67,7 +68,7 @@ def test_a_number_is_given_without_touching_the_rest() -> None:
 def test_accounts_that_do_not_balance_are_refused(account: Account) -> None:
     """Something was lost or counted twice, and nobody can tell what."""
     with pytest.raises(SnapshotError, match="do not balance"):
-        Snapshot.decode(data_of(example(accounts={Partition("mail", 0): account})))
+        snapshot_file.decode(data_of(example(accounts={Partition("mail", 0): account})))
 
 
 def header() -> dict[str, Any]:
@@ -85,19 +86,19 @@ def test_a_header_that_lacks_a_part_is_refused(name: str, change: str) -> None:
     else:
         broken[name] = None if change == "null" else [[1]]
     with pytest.raises(SnapshotError, match="header is not a snapshot's"):
-        Snapshot.decode(b"".join(container.encode(broken, {})))
+        snapshot_file.decode(b"".join(container.encode(broken, {})))
 
 
 def test_a_part_from_the_future_is_refused() -> None:
     """A minor version adds sections, not parts of the header: what it meant could not be kept."""
     with pytest.raises(SnapshotError, match="telepathy"):
-        Snapshot.decode(b"".join(container.encode({**header(), "telepathy": 1}, {})))
+        snapshot_file.decode(b"".join(container.encode({**header(), "telepathy": 1}, {})))
 
 
 def test_a_container_of_something_else_is_refused() -> None:
     """By its format's name."""
     with pytest.raises(SnapshotError, match="header is not a snapshot's"):
-        Snapshot.decode(b"".join(container.encode({**header(), "format": FORMAT + "s"}, {})))
+        snapshot_file.decode(b"".join(container.encode({**header(), "format": FORMAT + "s"}, {})))
 
 
 JSON = st.recursive(

@@ -37,14 +37,15 @@ from streamnb.base.snapshot import Snapshot
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
-from streamnb.engine.settings import EngineSettings, Summary
+from streamnb.engine.settings import EngineSettings, SnapshotSettings, Summary
 from streamnb.errors import DeliveryError, StorageError, TransportError
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
-from streamnb.storage.directory import SnapshotDirectory, SnapshotSettings
+from streamnb.storage import snapshot_file
+from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import Crash, MemoryClock, MemoryLog, MemoryRecord
 from streamnb.wire.message import Decoder, MessageFields
-from streamnb.wire.score import Output, encode
+from streamnb.wire.score import Output, encode_scores
 from tests.support.faulty_broker import Broker, FaultySink, FaultySource, FaultyTransactions, address_of
 from tests.support.faulty_disk import Fault, FaultyDisk, in_place_of_the_disk
 
@@ -237,7 +238,7 @@ class Schedule:
         for name, data in self.disk.visible(str(HOME)).items() if self.disk.path.isdir(HOME) else ():
             if name.endswith(".snb") and not name.startswith("."):
                 with suppress(StorageError):
-                    loaded.append(Snapshot.decode(data))
+                    loaded.append(snapshot_file.decode(data))
         for snapshot in loaded:
             self._check_state(snapshot)
         newest = max(loaded, key=lambda snapshot: snapshot.sequence, default=None)
@@ -329,7 +330,7 @@ def scores_of(number: int) -> dict[int, bytes]:
         assert isinstance(record, MemoryRecord)
         batch, ids = _decoded(record)
         if len(batch.labels):
-            (found[record.offset],) = encode(
+            (found[record.offset],) = encode_scores(
                 model.step(batch),
                 ids=ids,
                 model="test",

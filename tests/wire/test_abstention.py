@@ -16,7 +16,7 @@ from streamnb.base.record import Partition
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.wire.abstention import PREDICTED, REASONS, Abstain
-from streamnb.wire.score import encode
+from streamnb.wire.score import encode_scores
 
 TOO_FEW_LEARNED, TOO_FEW_KNOWN, UNSURE = range(len(REASONS))
 
@@ -146,9 +146,9 @@ def test_only_the_prediction_is_withheld(rows: list[tuple[float, int, int, int]]
     )
     told = {"ids": [None] * len(rows), "model": "m", "partition": Partition("mail", 0)}
     offsets = list(range(len(rows)))
-    plain = encode(scores, offsets=offsets, **told)  # type: ignore[arg-type]
+    plain = encode_scores(scores, offsets=offsets, **told)  # type: ignore[arg-type]
     found = rule.reasons(scores)
-    ruled = encode(scores, offsets=offsets, abstained=found, **told)  # type: ignore[arg-type]
+    ruled = encode_scores(scores, offsets=offsets, abstained=found, **told)  # type: ignore[arg-type]
     for i, (before, after) in enumerate(zip(plain, ruled, strict=True)):
         if found is None or found[i] == PREDICTED:
             assert after == before

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from streamnb.base.batch import Batch, Flag, Floats, Scores, likeliest
 from streamnb.base.record import Partition, RecordBatch
 from streamnb.naive_bayes.event_models import Multinomial
-from streamnb.naive_bayes.event_models.smoothing import Laplace, LearnedPrior, NoSmoothing
-from streamnb.naive_bayes.features.tokenizer import Number, Tokenizer, WordPairs, Words
+from streamnb.naive_bayes.event_models.priors import LearnedPrior
+from streamnb.naive_bayes.event_models.smoothing import Laplace, NoSmoothing
+from streamnb.naive_bayes.features.readers import Number, WordPairs, Words
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.wire.message import Decoder, MessageFields
-from streamnb.wire.score import encode
+from streamnb.wire.score import encode_scores
 
 SOURCE = Partition("mail", 3)
 WORDS = View("words", Words())
@@ -54,7 +56,7 @@ def published(model: NaiveBayes, fields: Fields, label: str | None = None, **als
     """The score of one message, held to the schema."""
     scores = model.step(Batch({name: [value] for name, value in fields.items()}, [label]))
     whole: Fields = {"ids": [None], "model": "test", "partition": SOURCE, "offsets": [7]} | also
-    (data,) = encode(scores, **whole)
+    (data,) = encode_scores(scores, **whole)
     assert b"\n" not in data
     score: Fields = json.loads(data, parse_constant=refuse)
     SCORE.validate(score)
@@ -318,9 +320,9 @@ def test_a_batch_is_encoded_as_its_rows_are(scores: Scores, data: st.DataObject)
     states = [{"mail-0": 7, str(SOURCE): offset} for offset in offsets] if data.draw(st.booleans()) else None
     told = {"model": "100 %d", "partition": SOURCE}
     expected = row_by_row(scores, ids, offsets, states)
-    assert encode(scores, ids=ids, offsets=offsets, states=states, **told) == expected  # type: ignore[arg-type]
+    assert encode_scores(scores, ids=ids, offsets=offsets, states=states, **told) == expected  # type: ignore[arg-type]
     rows = sorted(data.draw(st.sets(st.integers(0, n - 1)))) if n else []
-    taken = encode(
+    taken = encode_scores(
         scores.take(rows),
         ids=[ids[i] for i in rows],
         offsets=[offsets[i] for i in rows],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 
 import orjson
@@ -10,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.naive_bayes import _kernel
+from streamnb.base import twins
 from streamnb.wire.template import Column, Table, filled
 
 Fill = Callable[[Sequence[bytes], Sequence[Column]], list[bytes]]
 
-PURE = os.environ.get("STREAMNB_PURE", "") not in {"", "0"}
-TWINS = [filled] if PURE else [filled, _kernel.filled]
+_COMPILED = twins.load("streamnb.wire._template")
+TWINS = [filled, _COMPILED.filled] if _COMPILED else [filled]
 PARTS = st.binary(max_size=6)
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.cli.peers.river import RiverNB
 from streamnb.cli.peers.sklearn import SklearnNB
 from streamnb.cli.peers.vowpal import Line, VowpalWabbit, our_tokens, own_words
-from streamnb.config.settings import Settings
+from streamnb.config import Settings
 from streamnb.errors import SettingsError
 from streamnb.evaluation import Learner
-from streamnb.naive_bayes.event_models import Multinomial
-from streamnb.naive_bayes.event_models.smoothing import Laplace
-from streamnb.naive_bayes.features.tokenizer import TextReader
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-from streamnb.naive_bayes.model.view import View, reads_text
+from streamnb.naive_bayes import Laplace, Multinomial, NaiveBayes, TextReader, View, reads_text
 
 Maker = Callable[[Settings, Sequence[Label]], Learner]
 

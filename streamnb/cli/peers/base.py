@@ -10,9 +10,9 @@ from types import ModuleType
 
 import numpy as np
 
-from streamnb.base.batch import Batch, Floats, Label, Scores
+from streamnb.base import Batch, Floats, Label, Scores
 from streamnb.errors import DataError, SettingsError
-from streamnb.naive_bayes.posterior.odds import softmax
+from streamnb.naive_bayes import softmax
 
 
 class Peer(ABC):

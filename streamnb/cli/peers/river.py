@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.cli.peers.base import Peer, package
 
 

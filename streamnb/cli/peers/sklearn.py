@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.cli.peers.base import Peer, package
 
 FEATURES = 1 << 18

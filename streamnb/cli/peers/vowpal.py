@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.cli.peers.base import Peer, package
-from streamnb.naive_bayes.features.tokenizer import TextReader, Tokenizer
+from streamnb.naive_bayes import TextReader, Tokenizer
 
 OPTIONS = "--quiet --loss_function logistic --link logistic -b 24"
 

@@ -1,62 +1,45 @@
-"""The compiled twins of counts, step and whatever else each message passes, or word of why there are none.
+"""The compiled twins of statistics and step, or the reason why there are none.
 
-The plain modules are the specification; the twins give the same bits, sooner. ``STREAMNB_PURE=1`` chooses
-the plain ones. Where the twins were not built (no C compiler at install time) that is said aloud, because
-it costs a factor of fifty.
+The plain modules are the specification; the twins give the same bits, faster. Nothing outside
+`streamnb.naive_bayes` imports from here.
 """
 
 from __future__ import annotations
 
-import os
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamnb.base import twins
+
 if TYPE_CHECKING:
     from streamnb.naive_bayes._kernel.buffers import Buffer
     from streamnb.naive_bayes._kernel.counts import CountStore
-    from streamnb.naive_bayes._kernel.lines import split
     from streamnb.naive_bayes._kernel.occurrences import Occurrences
     from streamnb.naive_bayes._kernel.per_name import FieldTotal, Moments
     from streamnb.naive_bayes._kernel.step import Driver
-    from streamnb.naive_bayes._kernel.template import filled
 
     compiled: bool
     reason: str
 
-__all__ = [
-    "CountStore",
-    "Driver",
-    "FieldTotal",
-    "Moments",
-    "Occurrences",
-    "compiled",
-    "filled",
-    "memory",
-    "reason",
-    "split",
-]
+__all__ = ["CountStore", "Driver", "FieldTotal", "Moments", "Occurrences", "compiled", "memory", "reason"]
 
 compiled, reason = False, "STREAMNB_PURE is set"
-if os.environ.get("STREAMNB_PURE", "") in {"", "0"}:
+if twins.WANTED:
     try:
         from streamnb.naive_bayes._kernel.buffers import Buffer
         from streamnb.naive_bayes._kernel.counts import CountStore
-        from streamnb.naive_bayes._kernel.lines import split
         from streamnb.naive_bayes._kernel.occurrences import Occurrences
         from streamnb.naive_bayes._kernel.per_name import FieldTotal, Moments
         from streamnb.naive_bayes._kernel.step import Driver
-        from streamnb.naive_bayes._kernel.template import filled
     except ImportError as error:
-        reason = f"the kernel was not built ({error}); install a C compiler and streamnb again"
-        warnings.warn(f"streamnb runs in plain Python, about fifty times slower: {reason}", stacklevel=2)
+        reason = twins.not_built(error)
     else:
         compiled, reason = True, ""
 
 
 def memory(size: int) -> memoryview:
-    """So many bytes to write to, which a compiled store takes over without a copy.
+    """Return `size` bytes to write to, which a compiled store takes over without a copy.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from threading import RLock
 
-from streamnb.base.frozen import Section, Sections
+from streamnb.base import Section, Sections
 from streamnb.naive_bayes.statistics.counts import CountStore as Plain
 from streamnb.naive_bayes.statistics.digest import Digest
 

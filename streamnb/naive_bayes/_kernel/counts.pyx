@@ -13,8 +13,8 @@ import numpy as np
 from streamnb.naive_bayes.statistics import counts as plain
 from streamnb.naive_bayes.statistics.digest import Digest, name
 from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN as _FORGOTTEN
-from streamnb.base.frozen import HINT
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN as _FORGOTTEN
+from streamnb.base import HINT
 
 from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

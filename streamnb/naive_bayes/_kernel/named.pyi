@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from streamnb.naive_bayes.model.view import View
+from streamnb.naive_bayes._kernel.driven import DrivenView
 
 class BlockReader:
-    def __init__(self, view: View, views: Sequence[View], group: int, store: int) -> None: ...
+    def __init__(self, view: DrivenView, views: Sequence[DrivenView], group: int, store: int) -> None: ...

@@ -5,9 +5,9 @@ Text names with plain values are taken as they are; of anything else the plain r
 statistics of a name are found when nothing runs any more but this, for values may run code of their own.
 """
 
-from streamnb.naive_bayes.features.blocks import Categories, Flags, Numbers, field_of
-from streamnb.naive_bayes.model.reading import NUMBER_MAX, block, named_values
-from streamnb.naive_bayes.model.view import fields_of
+from streamnb.naive_bayes.features.readers import Categories, Flags, Numbers, field_of, fields_of
+from streamnb.base import NUMBER_MAX
+from streamnb.naive_bayes.features.values import block, named_values
 
 from cpython.dict cimport PyDict_GetItem
 from cpython.long cimport PyLong_AsLongLongAndOverflow
@@ -152,7 +152,7 @@ cdef class BlockReader:
     cdef _read_any(self, columns, uint64_t i, Given* given, list names):
         """Whatever it is, as the plain reading has it."""
         cdef bytes data
-        for key, x in block(self.reader, named_values(self.reader, self.views, columns, i)).items():
+        for key, x in block(self.reader, named_values(self.reader, self.taken, columns, i)).items():
             data = b"" if self.kind == BLOCK_NUMBERS else (<str>key).encode()
             _give(given, <const char*>data, len(data), x)
             names.append(key if self.kind == BLOCK_NUMBERS else field_of(key))
@@ -231,7 +231,7 @@ cdef bint _give_text(Given* given, list names, name, value) except -1:
 
 
 cdef bint _give_token(Given* given, list names, name, const char* value, Py_ssize_t size, bint quoted) except -1:
-    """Take the token of a name and a value; see `streamnb.naive_bayes.features.blocks.token_of`."""
+    """Take the token of a name and a value; see `streamnb.naive_bayes.features.readers.token_of`."""
     cdef Py_ssize_t first
     cdef const char* text = _utf8(name, &first)
     cdef uint8_t* at

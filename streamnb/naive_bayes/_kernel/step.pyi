@@ -1,14 +1,14 @@
 from collections.abc import Mapping, Sequence
 
-from streamnb.base.batch import Batch, Label, Scores
-from streamnb.naive_bayes.model.state import State
+from streamnb.base import Batch, Label, Scores
+from streamnb.naive_bayes._kernel.driven import DrivenModel
 
 class Driver:
-    def __init__(self, model: State) -> None: ...
-    def step(self, model: State, batch: Batch, score: bool, learn: bool) -> Scores: ...
+    def __init__(self, model: DrivenModel) -> None: ...
+    def step(self, model: DrivenModel, batch: Batch, score: bool, learn: bool) -> Scores: ...
     def one(
         self,
-        model: State,
+        model: DrivenModel,
         fields: Mapping[str, Sequence[object]],
         label: Label | None,
         weight: float,

@@ -13,17 +13,20 @@ import numpy as np
 cimport cython
 
 from streamnb.naive_bayes.posterior import calibrated_head as plain_head
-from streamnb.naive_bayes.features.blocks import Categories, Flags, Numbers
-from streamnb.base.batch import WEIGHT_MAX, Batch, Scores, checked_labels
+from streamnb.naive_bayes.statistics import steady_normal as plain_normal
+from streamnb.naive_bayes.features.readers import (
+    Categories, Category, CharacterGrams, Edges, Flags, Number, Numbers, Terms, WordPairs, Words, parts_of,
+)
+from streamnb.base import NUMBER_MAX, WEIGHT_MAX, Batch, Scores, checked_labels
 from streamnb.naive_bayes.event_models import Bernoulli, Categorical
 from streamnb.naive_bayes.event_models import gaussian as plain_gaussian
 from streamnb.naive_bayes.event_models import multinomial as plain_multinomial
-from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN as _FORGOTTEN
-from streamnb.naive_bayes.statistics.forgetting import Plan
-from streamnb.naive_bayes.model.reading import NUMBER_MAX, TERM_COUNT_MAX, category_counts, number, term_counts, text_of
-from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, UniformPrior
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN as _FORGOTTEN
+from streamnb.naive_bayes.statistics.plan import Plan
+from streamnb.naive_bayes.features.values import TERM_COUNT_MAX, category_counts, number, term_counts, text_of
+from streamnb.naive_bayes.event_models.priors import UniformPrior
+from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace
 from streamnb.naive_bayes.features.stop_words import stop_words_of
-from streamnb.naive_bayes.features.tokenizer import Category, CharacterGrams, Edges, Number, Terms, WordPairs, Words, parts_of
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.math cimport INFINITY, NAN, exp2, fabs, isnan, ldexp, log, sqrt
@@ -84,8 +87,8 @@ HEAD.evidence_rate = plain_head.EVIDENCE_RATE
 HEAD.meta_rate = plain_head.META_RATE
 HEAD.offset_rate = plain_head.OFFSET_RATE
 HEAD.eta_low, HEAD.eta_high = plain_head.NOISE_BOUNDS
-HEAD.clip = plain_head.META_CLIP
-HEAD.pseudo_messages = plain_head.META_PSEUDO_MESSAGES
+HEAD.clip = plain_normal.META_CLIP
+HEAD.pseudo_messages = plain_normal.META_PSEUDO_MESSAGES
 HEAD.square_start = plain_head.ACCUMULATOR_START
 HEAD.eta_square_start = plain_head.NOISE_ACCUMULATOR_START
 
@@ -101,7 +104,7 @@ cdef struct Out:  # one row of `Scores`
     int64_t* numbers  # n_classes, known, unknown, learned, flags
 
 
-cdef struct Age:  # of the message in hand, in a model that forgets; see `streamnb.naive_bayes.statistics.forgetting.Plan`
+cdef struct Age:  # of the message in hand, in a model that forgets; see `streamnb.naive_bayes.statistics.plan.Plan`
     double instant
     double scale
     double grown

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from streamnb.base.batch import Batch, Label
+from streamnb.base import Batch, Label
 from streamnb.naive_bayes.estimators.estimator import Estimator
 from streamnb.naive_bayes.estimators.frames import Row
-from streamnb.naive_bayes.event_models.smoothing import Prior
+from streamnb.naive_bayes.event_models.priors import Prior
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.state import HeadKind
 from streamnb.naive_bayes.model.view import View

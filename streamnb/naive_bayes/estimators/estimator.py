@@ -14,7 +14,7 @@ from typing import Any, Self
 from river import base
 from river.utils import pandas
 
-from streamnb.base.batch import Batch, Label, likeliest
+from streamnb.base import Batch, Label, likeliest
 from streamnb.naive_bayes.estimators.frames import Row, frame_like, labels_of, rows_of, series_like
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes

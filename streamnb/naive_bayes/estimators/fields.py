@@ -7,15 +7,16 @@ from typing import Any, Literal
 
 from river import proba
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.naive_bayes.estimators.estimator import FIELD, Estimator
 from streamnb.naive_bayes.event_models import Categorical, Gaussian, Multivariate
-from streamnb.naive_bayes.event_models.smoothing import Laplace, LearnedPrior, NoSmoothing, Prior, Smoothing
-from streamnb.naive_bayes.features.blocks import Categories, Numbers, field_of, token_of, value_of
+from streamnb.naive_bayes.event_models.priors import LearnedPrior, Prior
+from streamnb.naive_bayes.event_models.smoothing import Laplace, NoSmoothing, Smoothing
+from streamnb.naive_bayes.features.readers import Categories, Numbers, field_of, token_of, value_of
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
-from streamnb.naive_bayes.statistics.moments import NumberBlock
+from streamnb.naive_bayes.statistics.number_block import NumberBlock
 
 _VIEW = "fields"
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import narwhals.stable.v2 as nw
 
-from streamnb.base.batch import Label
-from streamnb.naive_bayes.model.reading import is_missing
+from streamnb.base import Label
+from streamnb.naive_bayes.features.values import is_missing
 
 Frame = nw.DataFrame[Any]
 Row = Mapping[str, object] | str

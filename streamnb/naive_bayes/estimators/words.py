@@ -8,20 +8,13 @@ from typing import Literal
 
 from river.base import tags
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.naive_bayes.estimators.estimator import FIELD, Estimator, counts_of
 from streamnb.naive_bayes.estimators.frames import Row
 from streamnb.naive_bayes.event_models import Bernoulli, Multinomial
-from streamnb.naive_bayes.event_models.smoothing import (
-    Beta,
-    FallbackPrior,
-    Laplace,
-    LearnedPrior,
-    NoSmoothing,
-    Prior,
-    Smoothing,
-)
-from streamnb.naive_bayes.features.tokenizer import Terms
+from streamnb.naive_bayes.event_models.priors import FallbackPrior, LearnedPrior, Prior
+from streamnb.naive_bayes.event_models.smoothing import Beta, Laplace, NoSmoothing, Smoothing
+from streamnb.naive_bayes.features.readers import Terms
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.statistics.counts import Counted

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from streamnb.naive_bayes.event_models.smoothing import Beta
-from streamnb.naive_bayes.features.blocks import field_of
+from streamnb.naive_bayes.features.readers import field_of
 from streamnb.naive_bayes.statistics.absent_words import Occurrences
 from streamnb.naive_bayes.statistics.counts import Counted
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from streamnb.naive_bayes.event_models.smoothing import Laplace, Smoothing
-from streamnb.naive_bayes.features.blocks import field_of
+from streamnb.naive_bayes.features.readers import field_of
 from streamnb.naive_bayes.statistics.counts import Counted
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 

@@ -11,7 +11,7 @@ from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from streamnb.base.frozen import Section, Sections
+from streamnb.base import Section, Sections
 from streamnb.naive_bayes.statistics.digest import Digest
 
 
@@ -19,7 +19,7 @@ class Statistic(Protocol):
     """Sufficient statistics of a block of named values, additive over messages.
 
     A class is known by its index; classes are only ever appended.
-    `streamnb.naive_bayes.statistics.moments.NumberBlock` is one: count, mean and
+    `streamnb.naive_bayes.statistics.number_block.NumberBlock` is one: count, mean and
     centred squares of each name, which is all that many distributions need.
     """
 

@@ -8,7 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from streamnb.naive_bayes.statistics.moments import Moments, NumberBlock
+from streamnb.naive_bayes.statistics.moments import Moments
+from streamnb.naive_bayes.statistics.number_block import NumberBlock
 
 VARIANCE_MIN = 1e-300  # a spread below 1e-150 is rounding, and the logarithm of its square may not exist
 BROAD = 4.0  # times the pooled variance: where a number comes from that no class explains

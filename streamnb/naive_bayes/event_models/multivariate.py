@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.base.batch import Floats
+from streamnb.base import Floats
 from streamnb.naive_bayes.statistics.inverse_scatter import VARIANCE_MIN, inverted
 from streamnb.naive_bayes.statistics.scatter import Scatter, present
 from streamnb.naive_bayes.statistics.scatter_block import ScatterBlock

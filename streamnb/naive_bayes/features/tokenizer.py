@@ -17,8 +17,6 @@ scikit-learn do, and no run of characters is taken from a dropped word.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -49,7 +47,8 @@ _KINDS_OF_TOKEN = re.compile(
 _CJK_CHARACTER = re.compile(f"{CJK}{MARK}*")
 
 
-def _check_limits(*limits: int) -> None:
+def check_limits(*limits: int) -> None:
+    """Raise ``ValueError`` for a limit below 1 or above 2^31."""
     for limit in limits:
         if not 1 <= limit <= 1 << 31:
             raise ValueError(
@@ -117,7 +116,7 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a limit out of bounds, options that contradict, or a language unknown."""
-        _check_limits(self.token_length_max, self.message_tokens_max, self.token_length_min)
+        check_limits(self.token_length_max, self.message_tokens_max, self.token_length_min)
         if self.token_length_min > self.token_length_max:
             raise ValueError("`token_length_min` must not be above `token_length_max`")
         if self.whole and self.rule == "words":
@@ -194,164 +193,3 @@ def _split_by_kind(low: str, whole: tuple[Whole, ...]) -> list[str]:
             tokens.append(now)
             previous = now
     return tokens
-
-
-Counts = dict[str, float]
-"""Distinct tokens of one view of one message, in order of first appearance, with how often each occurs."""
-
-
-def _check_prefix(fields: tuple[str, ...], prefix: bool) -> None:
-    for field in fields if prefix else ():
-        if ":" in field:
-            raise ValueError(f"a field whose name has a colon, as {field!r}, cannot be a prefix")
-
-
-def _count(tokens: list[str]) -> Counts:
-    counts: Counts = {}
-    for token in tokens:
-        counts[token] = counts.get(token, 0.0) + 1.0
-    return counts
-
-
-class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="words"):
-    """Every token.
-
-    Parameters
-    ----------
-    fields : tuple of str
-        Read as one text, a line each.
-    prefix : bool
-        Read each field for itself, and count its tokens apart: ``subject:free``, ``text:free``. What stands
-        before the first colon is the field, so no two are one; a name with a colon is refused. The limits,
-        and what other readers say of a text, then hold for each field.
-    """
-
-    fields: tuple[str, ...] = ("text",)
-    prefix: bool = False
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a prefix with a colon."""
-        _check_prefix(self.fields, self.prefix)
-
-    def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
-        """Token counts of one text."""
-        return _count(text.tokens)
-
-
-class WordPairs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="pairs"):
-    """Every two neighbouring tokens, joined by a space (which no token holds)."""
-
-    fields: tuple[str, ...] = ("text",)
-    prefix: bool = False
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a prefix with a colon."""
-        _check_prefix(self.fields, self.prefix)
-
-    def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
-        """Pair counts of one text."""
-        tokens = text.tokens
-        return _count([f"{first} {second}" for first, second in pairwise(tokens)])
-
-
-class CharacterGrams(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="characters"
-):
-    """Runs of `n` characters inside each word, the word padded by a space at both ends.
-
-    A padded word of at most `n` characters is one feature. Only the first `characters_max` code points of
-    the text are read: the end of a long mail says little that its beginning does not.
-    """
-
-    fields: tuple[str, ...] = ("text",)
-    n: int = 4
-    characters_max: int = 3000
-    prefix: bool = False
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a run or a text shorter than 1, or a prefix with a colon."""
-        _check_prefix(self.fields, self.prefix)
-        _check_limits(self.n, self.characters_max)
-
-    def read(self, text: Text, tokenizer: Tokenizer) -> Counts:
-        """Counts of the runs of one text."""
-        tokens = text.tokens
-        if len(text.low) > self.characters_max:
-            tokens, _ = tokenizer.split(text.low[: self.characters_max])
-        counts: Counts = {}
-        for token in tokens:
-            for gram in _grams(token, self.n):
-                counts[gram] = counts.get(gram, 0.0) + 1.0
-        return counts
-
-
-@lru_cache(maxsize=1 << 16)
-def _grams(token: str, n: int) -> tuple[str, ...]:
-    padded = f" {token} "
-    if len(padded) <= n:
-        return (padded,)
-    return tuple(padded[i : i + n] for i in range(len(padded) - n + 1))
-
-
-class Edges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="edges"):
-    """The first and the last `n` tokens, marked ``h`` (head) and ``t`` (tail): greetings and signatures."""
-
-    fields: tuple[str, ...] = ("text",)
-    n: int = 8
-    prefix: bool = False
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for an edge of less than one token, or a prefix with a colon."""
-        _check_prefix(self.fields, self.prefix)
-        _check_limits(self.n)
-
-    def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
-        """Counts of the marked tokens of one text."""
-        tokens = text.tokens
-        return _count(["h" + t for t in tokens[: self.n]] + ["t" + t for t in tokens[-self.n :]])
-
-
-class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="terms"):
-    """A field that holds term counts already: a mapping of name to count, as river's `BagOfWords` gives.
-
-    Parameters
-    ----------
-    field : str
-    above : float, optional
-        Then any finite number may stand for a term, and a term is there, once, if its number is above this
-        one; ``None`` and NaN are not above it.
-    """
-
-    field: str
-    above: float | None = None
-
-
-class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="category"):
-    """A field with one of several values; the token is the value's JSON, so that 1 and "1" differ."""
-
-    field: str
-
-
-class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):
-    """A field with a real value; ``None`` and NaN are missing."""
-
-    field: str
-
-
-TextReader = Words | WordPairs | CharacterGrams | Edges
-Reader = Words | WordPairs | CharacterGrams | Edges | Terms | Category | Number
-
-
-def parts_of(reader: TextReader) -> list[tuple[str, tuple[str, ...]]]:
-    """The texts that a reader looks at: what each one's tokens begin with, and its fields.
-
-    Examples
-    --------
-    >>> parts_of(Words(("subject", "text")))
-    [('', ('subject', 'text'))]
-    >>> parts_of(Words(("subject", "text"), prefix=True))
-    [('subject:', ('subject',)), ('text:', ('text',))]
-    """
-    if reader.prefix:
-        return [(f"{field}:", (field,)) for field in reader.fields]
-    return [("", reader.fields)]

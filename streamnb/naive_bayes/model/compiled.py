@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from streamnb.naive_bayes import _kernel
 from streamnb.naive_bayes.event_models import Bernoulli, Categorical, Gaussian, Multinomial, Statistic
-from streamnb.naive_bayes.event_models.smoothing import FallbackPrior, FixedPrior, Prior
-from streamnb.naive_bayes.features.blocks import Categories, Flags, Numbers
+from streamnb.naive_bayes.event_models.priors import FallbackPrior, FixedPrior, Prior
+from streamnb.naive_bayes.features.readers import Categories, Flags, Numbers
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.statistics.absent_words import Occurrences
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 from streamnb.naive_bayes.statistics.forgetting import Decay
-from streamnb.naive_bayes.statistics.moments import NumberBlock
+from streamnb.naive_bayes.statistics.number_block import NumberBlock
 
 
 def is_compiled(views: Sequence[View], prior: Prior, decay: Decay | None, wanted: bool | None) -> bool:

@@ -10,7 +10,7 @@ from streamnb.naive_bayes.model.scoring import Scorer
 PSEUDO_COUNT = 0.1
 
 
-def telling_words(model: Scorer, top: int = 15) -> dict[str, list[tuple[str, float]]]:
+def most_informative_tokens(model: Scorer, top: int = 15) -> dict[str, list[tuple[str, float]]]:
     """The most telling words of each class, by the counts of the first view of text.
 
     A word's log odds of the class against the rest, divided by their standard error (Monroe, Colaresi and
@@ -34,7 +34,7 @@ def telling_words(model: Scorer, top: int = 15) -> dict[str, list[tuple[str, flo
     >>> model = NaiveBayes(TEXT_ONLY)
     >>> for text, label in [("win money", "spam"), ("the lunch", "ham"), ("the prize", "spam")] * 9:
     ...     model.learn_one({"text": text}, label)
-    >>> [(word, round(z, 1)) for word, z in telling_words(model, top=1)["ham"]]
+    >>> [(word, round(z, 1)) for word, z in most_informative_tokens(model, top=1)["ham"]]
     [('lunch', 1.5)]
     """
     active = model.active()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.naive_bayes.event_models import Bernoulli, Binned, Multivariate
-from streamnb.naive_bayes.event_models.smoothing import FallbackPrior
-from streamnb.naive_bayes.features.blocks import Flags
+from streamnb.naive_bayes.event_models.priors import FallbackPrior
+from streamnb.naive_bayes.features.readers import Flags
 from streamnb.naive_bayes.model.scoring import Scorer
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.statistics.bin_counts import BinCounts
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
-from streamnb.naive_bayes.statistics.moments import Moments, NumberBlock
+from streamnb.naive_bayes.statistics.moments import Moments
+from streamnb.naive_bayes.statistics.number_block import NumberBlock
 from streamnb.naive_bayes.statistics.scatter import Scatter
 
 Weights = dict[tuple[str, str], float]

@@ -14,12 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import cast
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.naive_bayes.model.reading import Reading
 from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.statistics.counts import CountStore
-from streamnb.naive_bayes.statistics.decay import fade_sums
-from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN, fade_sums
 
 _ROUNDING = 1e-9
 

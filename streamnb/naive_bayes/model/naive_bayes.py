@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from streamnb.base.batch import Batch, Label, ScoreRows, Scores, checked_labels, likeliest
+from streamnb.base import Batch, Label, ScoreRows, Scores, checked_labels, likeliest
 from streamnb.naive_bayes.model import linear, sampling
 from streamnb.naive_bayes.model import merging as sums
 from streamnb.naive_bayes.model.reading import read

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-import orjson
-
-from streamnb.base.batch import Flag
-from streamnb.naive_bayes.features.blocks import Block, Categories, Flags, Numbers, token_of
-from streamnb.naive_bayes.features.tokenizer import Category, Counts, Terms, Text, Tokenizer, parts_of
-from streamnb.naive_bayes.model.view import View, fields_of, reads_text
-
-TERM_COUNT_MAX = 1e9
-_EXACT = 2.0**53  # from here on not every integer is a float
-NUMBER_MAX = 1e100  # its square, summed over a stream, stays finite
+from streamnb.base import Flag
+from streamnb.naive_bayes.features.readers import (
+    Categories,
+    Category,
+    Counts,
+    Flags,
+    Numbers,
+    Terms,
+    fields_of,
+    parts_of,
+    reads_text,
+)
+from streamnb.naive_bayes.features.tokenizer import Text, Tokenizer
+from streamnb.naive_bayes.features.values import (
+    block,
+    category_counts,
+    named_values,
+    number,
+    term_counts,
+    text_of,
+    value_at,
+)
+from streamnb.naive_bayes.model.view import View
 
 Features = dict[str, float] | float
 """What a view reads in a message: weighted distinct tokens, named numbers, or a number (NaN: missing)."""
@@ -56,6 +68,7 @@ def read(
     characters: dict[str, int] = {}
     features: list[Features] = []
     flags = Flag(0)
+    taken = {name for view in views for name in fields_of(view.reader)}
     for view in views:
         reader = view.reader
         if reads_text(reader):
@@ -71,10 +84,10 @@ def read(
             features.append(view.weighed(counts))
             continue
         if isinstance(reader, Categories | Flags | Numbers):
-            features.append(block(reader, named_values(reader, views, fields, i)))
+            features.append(block(reader, named_values(reader, taken, fields, i)))
             continue
         field = fields_of(reader)[0]
-        value = _value(fields, field, i)
+        value = value_at(fields, field, i)
         if isinstance(reader, Terms):
             features.append(view.weighed(term_counts(value, field, reader.above)))
         elif isinstance(reader, Category):
@@ -84,224 +97,3 @@ def read(
     if texts and not any(text.tokens for text in texts.values()):
         flags |= Flag.EMPTY
     return Reading(features, math.log(1.0 + sum(characters.values())), flags)
-
-
-def text_of(
-    names: Sequence[str], fields: Mapping[str, Sequence[object]], i: int, characters: dict[str, int]
-) -> str:
-    """The named fields of message i as one text, a line each; their lengths are added to `characters`.
-
-    Raises
-    ------
-    ValueError
-        A field holds something else than text, or half of a surrogate pair.
-    """
-    parts = []
-    for field in names:
-        value = _value(fields, field, i)
-        if value is None:
-            value = ""
-        if not isinstance(value, str):
-            raise ValueError(f"field `{field}` must hold text, not {type(value).__name__}")
-        characters[field] = len(value)
-        parts.append(_whole(value, field))
-    return "\n".join(parts) if len(parts) > 1 else parts[0] if parts else ""
-
-
-def _whole(text: str, field: str) -> str:
-    """`text`, unless it holds half of a surrogate pair: once counted, no snapshot could be written."""
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(f"field `{field}` holds half of a surrogate pair") from error
-    return text
-
-
-def _value(fields: Mapping[str, Sequence[object]], field: str, i: int) -> object:
-    column = fields.get(field)
-    return None if column is None else column[i]
-
-
-def term_counts(value: object, field: str, above: float | None = None) -> dict[str, float]:
-    """A mapping of terms to counts, checked; a count of 0 is an absent term.
-
-    Parameters
-    ----------
-    value : mapping of term to number, or None
-    field : str
-        Named in errors.
-    above : float, optional
-        Then a term counts 1 if its number, which may be any, is above this one, and is absent if not.
-
-    Raises
-    ------
-    ValueError
-        A count is not a number from 0 to 1e9, a term holds half of a surrogate pair, or two of them are
-        the same text.
-    """
-    counts: dict[str, float] = {}
-    for term, count in _mapping(value, field, "terms to counts").items():
-        if above is not None and type(count) is int:  # the common case first
-            m = 1.0 if count > above else 0.0
-        elif above is not None:
-            m = 1.0 if number(_plain(count), str(term)) > above else 0.0
-        else:
-            try:
-                m = math.nan if isinstance(count, str | bytes) else float(count)  # type: ignore[arg-type]
-            except (TypeError, ValueError, OverflowError):
-                m = math.nan
-            if not 0 <= m <= TERM_COUNT_MAX:
-                raise ValueError(f"the count of {term!r} must be a number from 0 to 1e9, not {count!r}")
-        if m:
-            counts[_name(term, field, counts)] = m
-    return counts
-
-
-def _mapping(value: object, field: str, what: str) -> Mapping[object, object]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise ValueError(f"field `{field}` must map {what}, not hold {type(value).__name__}")
-    return value
-
-
-def _name(key: object, field: str, others: Mapping[str, object]) -> str:
-    """A key of a mapping as the text it is known by."""
-    name = key if type(key) is str and key.isascii() else _whole(str(key), field)
-    if name in others:
-        raise ValueError(f"field `{field}` holds two names that are both {name!r} as text")
-    return name
-
-
-def named_values(
-    reader: Block, views: Sequence[View], fields: Mapping[str, Sequence[object]], i: int
-) -> Iterator[tuple[str, object]]:
-    """The names and values of message i that a block is to read, those that are missing left out.
-
-    Raises
-    ------
-    ValueError
-        Names are no text or stand twice, or a value is of a type that no block reads.
-    """
-    if reader.fields:
-        found: dict[str, object] = {name: _value(fields, name, i) for name in reader.fields}
-    elif reader.field:
-        found = {}
-        values = _mapping(_value(fields, reader.field, i), reader.field, "names to values")
-        for key, value in values.items():
-            found[_name(key, reader.field, found)] = value
-    else:
-        taken = {name for view in views for name in fields_of(view.reader)}
-        found = {}
-        for key, column in fields.items():
-            if key not in taken and _kind_of(column[i], key) is type(reader):
-                found[_name(key, "the message", found)] = column[i]
-    return ((name, value) for name, value in found.items() if type(value) is str or not is_missing(value))
-
-
-def _kind_of(value: object, field: str) -> type[Block] | None:
-    """Which block reads a value, where its type is to decide; ``None`` where it is missing."""
-    if is_missing(value):
-        return None
-    if isinstance(value, bool | np.bool_):
-        return Flags
-    if isinstance(value, int | float | np.integer | np.floating):
-        return Numbers
-    if isinstance(value, str):
-        return Categories
-    raise ValueError(f"field `{field}` holds {type(value).__name__}, which is no number, flag or category")
-
-
-def is_missing(value: object) -> bool:
-    """Whether a value says nothing: ``None`` or NaN."""
-    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
-
-
-def block(reader: Block, values: Iterator[tuple[str, object]]) -> dict[str, float]:
-    """Named values as a block's features: numbers by name, or a token for each name and value.
-
-    Raises
-    ------
-    ValueError
-        A value is not what the block reads.
-    """
-    features = {}
-    if isinstance(reader, Numbers):
-        for name, value in values:
-            # The common case first: a finite float is itself.
-            x = value if type(value) is float and abs(value) <= NUMBER_MAX else number(_plain(value), name)
-            if x == x:  # noqa: PLR0124 - NaN is missing
-                features[name] = x
-    elif isinstance(reader, Flags):
-        for name, value in values:
-            features[token_of(name, _truth(value, name))] = 1.0
-    else:
-        for name, value in values:
-            features[f"{name}={_json(value, name)}"] = 1.0
-    return features
-
-
-def _plain(value: object) -> object:
-    """A truth value as the number it is among numbers: 1 or 0."""
-    return float(value) if isinstance(value, bool | np.bool_) else value
-
-
-def _truth(value: object, field: str) -> bool:
-    if isinstance(value, str | bytes) or not hasattr(value, "__bool__"):
-        raise ValueError(f"field `{field}` must hold a truth value, not {type(value).__name__}")
-    return bool(value)
-
-
-def _json(value: object, field: str) -> str | None:
-    """A category as JSON, checked; ``None`` where it is missing."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if is_missing(value):
-        return None
-    if not isinstance(value, str | int | float | bool):
-        raise ValueError(f"field `{field}` must hold a category, not {type(value).__name__}")
-    if isinstance(value, float):
-        if math.isinf(value):
-            raise ValueError(f"field `{field}` must hold a finite number, not {value!r}")
-        if value.is_integer() and abs(value) < _EXACT:
-            value = int(value)  # 1.0 is 1: a frame makes floats of a column of integers that lacks one
-    try:
-        return orjson.dumps(value).decode()
-    except orjson.JSONEncodeError as error:
-        raise ValueError(f"field `{field}` holds {value!r}: {error}") from error
-
-
-def category_counts(value: object, field: str) -> dict[str, float]:
-    """A category as one token: its JSON. ``None`` and NaN are missing.
-
-    Raises
-    ------
-    ValueError
-        The value is not a string, a number or a truth value, or JSON cannot hold it.
-    """
-    category = _json(value, field)
-    return {} if category is None else {category: 1.0}
-
-
-def number(value: object, field: str) -> float:
-    """A number; ``None``, NaN and infinities are missing, that is NaN.
-
-    Raises
-    ------
-    ValueError
-        The value is not a number, or its size is above 1e100.
-    """
-    if value is None:
-        return math.nan
-    if isinstance(value, bool | str) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ValueError(f"field `{field}` must hold a number, not {type(value).__name__}")
-    try:
-        x = float(value)
-    except OverflowError:
-        x = math.inf
-    if not math.isfinite(x):
-        return math.nan
-    if abs(x) > NUMBER_MAX:
-        raise ValueError(f"field `{field}` must stay within 1e100, not {value!r}")
-    return x

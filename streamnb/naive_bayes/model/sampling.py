@@ -9,21 +9,24 @@ from random import Random
 import numpy as np
 import orjson
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.naive_bayes.event_models import Bernoulli, Generative, Multivariate
-from streamnb.naive_bayes.features.blocks import Flags, field_of, value_of
-from streamnb.naive_bayes.features.tokenizer import (
+from streamnb.naive_bayes.features.readers import (
     Category,
     CharacterGrams,
     Edges,
+    Flags,
     Number,
     Terms,
     WordPairs,
     Words,
+    field_of,
+    value_of,
 )
 from streamnb.naive_bayes.model.scoring import Scorer
 from streamnb.naive_bayes.model.view import View
-from streamnb.naive_bayes.statistics.moments import Moments, NumberBlock
+from streamnb.naive_bayes.statistics.moments import Moments
+from streamnb.naive_bayes.statistics.number_block import NumberBlock
 from streamnb.naive_bayes.statistics.scatter import Scatter
 
 

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.naive_bayes.event_models import Bernoulli, Categorical, Multinomial
 from streamnb.naive_bayes.event_models.bernoulli import ABSENT
 from streamnb.naive_bayes.event_models.multinomial import TokenOdds, against_rest
-from streamnb.naive_bayes.event_models.smoothing import FallbackPrior
-from streamnb.naive_bayes.features.tokenizer import Terms
+from streamnb.naive_bayes.event_models.priors import FallbackPrior
+from streamnb.naive_bayes.features.readers import Terms
 from streamnb.naive_bayes.model.reading import Features, Reading, read
 from streamnb.naive_bayes.model.state import State
-from streamnb.naive_bayes.posterior.calibrated_head import Opinion, centred_and_clipped
+from streamnb.naive_bayes.posterior.calibrated_head import Opinion
 from streamnb.naive_bayes.posterior.explanation import (
     Explanation,
     calibrated_parts,
@@ -23,6 +23,7 @@ from streamnb.naive_bayes.posterior.explanation import (
     product_part,
 )
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
+from streamnb.naive_bayes.statistics.steady_normal import centred_and_clipped
 
 
 class Evidence(NamedTuple):

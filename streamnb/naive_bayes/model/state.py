@@ -15,16 +15,17 @@ import msgspec
 import numpy as np
 import orjson
 
-from streamnb.base.batch import Batch, Label, checked_labels
-from streamnb.base.frozen import HINT, FrozenState, Section, Sections, counted, floats
+from streamnb.base import HINT, Batch, FrozenState, Label, Section, Sections, checked_labels, counted, floats
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes import _kernel
 from streamnb.naive_bayes.event_models import Statistic
-from streamnb.naive_bayes.event_models.smoothing import Laplace, LearnedPrior, Prior
+from streamnb.naive_bayes.event_models.priors import LearnedPrior, Prior
+from streamnb.naive_bayes.event_models.smoothing import Laplace
 from streamnb.naive_bayes.features.alphabet import UNICODE_VERSION
+from streamnb.naive_bayes.features.readers import reads_text
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.compiled import block_of, draws_words, is_compiled, tally_of
-from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View, reads_text
+from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
 from streamnb.naive_bayes.statistics.absent_words import Occurrences
 from streamnb.naive_bayes.statistics.counts import CountStore

@@ -9,7 +9,7 @@ import copy
 import math
 from typing import Self
 
-from streamnb.base.batch import Batch, Flag, Label, ScoreRows, Scores, checked_labels
+from streamnb.base import Batch, Flag, Label, ScoreRows, Scores, checked_labels
 from streamnb.naive_bayes.model import merging as sums
 from streamnb.naive_bayes.model.reading import Reading, read
 from streamnb.naive_bayes.model.scoring import Evidence, Scorer, share_of_unknown

@@ -7,7 +7,7 @@ is the head's to learn.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -22,16 +22,25 @@ from streamnb.naive_bayes.event_models import (
     OwnEventModel,
 )
 from streamnb.naive_bayes.event_models.smoothing import Laplace
-from streamnb.naive_bayes.features.blocks import AnyReader, Categories, Flags, Numbers
-from streamnb.naive_bayes.features.tokenizer import Category, Number, Terms, TextReader, WordPairs, Words
+from streamnb.naive_bayes.features.readers import (
+    TEXT_READERS,
+    AnyReader,
+    Categories,
+    Category,
+    Flags,
+    Number,
+    Numbers,
+    Terms,
+    WordPairs,
+    Words,
+)
 
 if TYPE_CHECKING:
     AnyEventModel = EventModel | OwnEventModel[Any]
 else:  # what a settings file may name; one's own event model is an object, and passes unchecked
     AnyEventModel = EventModel
 
-_READERS_OF_TEXT = TextReader.__args__
-_READERS_OF_TERMS = (*_READERS_OF_TEXT, Terms)
+_READERS_OF_TERMS = (*TEXT_READERS, Terms)
 _SUITS: tuple[tuple[tuple[type, ...], tuple[type, ...], str], ...] = (
     ((Number,), (Gaussian,), "a number goes with a gaussian"),
     ((Numbers,), (Gaussian, Multivariate, Binned), "numbers go with a gaussian, multivariate or binned"),
@@ -61,7 +70,7 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Examples
     --------
-    >>> from streamnb.naive_bayes.features.tokenizer import Words
+    >>> from streamnb.naive_bayes.features.readers import Words
     >>> View("words", Words()).event_model.smoothing
     Laplace(alpha=0.1)
     """
@@ -142,18 +151,6 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if isinstance(self.event_model, Multinomial):
             return self.event_model.features(counts)
         return dict(counts) if self.is_own else dict.fromkeys(counts, 1.0)
-
-
-def reads_text(reader: AnyReader) -> TypeGuard[TextReader]:
-    """Whether a reader wants tokens."""
-    return isinstance(reader, _READERS_OF_TEXT)
-
-
-def fields_of(reader: AnyReader) -> tuple[str, ...]:
-    """The fields a reader names."""
-    if isinstance(reader, Categories | Flags | Numbers):
-        return reader.fields or ((reader.field,) if reader.field else ())
-    return reader.fields if reads_text(reader) else (reader.field,)  # type: ignore[union-attr]
 
 
 def _event_model_for(reader: AnyReader) -> EventModel:

@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamnb.base.batch import Floats
-from streamnb.base.frozen import HINT, Section, Sections, counted, floats
+from streamnb.base import HINT, Section, Sections, counted, floats
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.posterior.odds import softmax
-from streamnb.naive_bayes.statistics.decay import fade_sums
 from streamnb.naive_bayes.statistics.digest import Digest, name
+from streamnb.naive_bayes.statistics.steady_normal import SteadyNormal
 
 # The calibrated head's constants: one setting for every stream. Neighbouring values are within 3 %.
 EVIDENCE_START = 0.7  # of x, shared between the text views; its twins start at 0
@@ -31,114 +30,8 @@ NOISE_START = math.log(0.01 / 0.99)
 NOISE_BOUNDS = (-9.0, -0.5)
 ACCUMULATOR_START = 1.0
 NOISE_ACCUMULATOR_START = 0.1
-META_CLIP = 2.0
-META_PSEUDO_MESSAGES = 20.0  # with the floor v0, keeps messages all of one length from deciding anything
 LENGTH_VARIANCE_MIN = 0.25
 UNKNOWN_VARIANCE_MIN = 0.04
-
-
-class SteadyNormal:
-    """A number's normal per class, steadied by 20 messages of the pooled one: the head's own views.
-
-    The number is rounded to 1/1024, so that its sums are exact in any order.
-
-    Parameters
-    ----------
-    variance_min : float
-        v0: the prior variance, and the floor of every other.
-    """
-
-    __slots__ = ("n", "s", "ss", "variance_min")
-
-    def __init__(self, variance_min: float) -> None:
-        self.variance_min = variance_min
-        self.n: list[float] = []
-        self.s: list[float] = []
-        self.ss: list[float] = []
-
-    def add_class(self) -> None:
-        """Append a class without messages."""
-        for column in (self.n, self.s, self.ss):
-            column.append(0.0)
-
-    def fade(self, factor: float) -> None:
-        """Multiply all sums; a class of which too little is left has none."""
-        fade_sums((self.n, self.s, self.ss), factor)
-
-    def add(self, x: float, class_index: int, weight: float) -> None:
-        """Learn a number."""
-        x = quantised(x)
-        self.n[class_index] += weight
-        self.s[class_index] += weight * x
-        self.ss[class_index] += weight * x * x
-
-    def remove(self, x: float, class_index: int, weight: float) -> None:
-        """Take a number back, of at most the weight there is."""
-        x = quantised(x)
-        self.take(class_index, weight, weight * x, weight * x * x)
-
-    def take(self, c: int, n: float, s: float, ss: float) -> None:
-        """Take sums back, `n` being no more than there is; the numbers are not negative."""
-        self.n[c] -= n
-        self.s[c] = max(0.0, self.s[c] - s) if self.n[c] else 0.0
-        self.ss[c] = max(0.0, self.ss[c] - ss) if self.n[c] else 0.0
-
-    def evidence(self, x: float, active: Sequence[int], scale: float = 1.0) -> list[float]:
-        """Centred log density per active class, clipped to [-2, 2]."""
-        x = quantised(x)
-        n0, v0 = META_PSEUDO_MESSAGES * scale, self.variance_min
-        m, s, ss = 0.0, 0.0, 0.0
-        for c in active:
-            m += self.n[c]
-            s += self.s[c]
-            ss += self.ss[c]
-        m0 = s / m if m else 0.0
-        pooled = max((ss - m * m0 * m0 + n0 * v0) / (m + n0), v0) if m else v0
-        g = []
-        for c in active:
-            n = self.n[c]
-            mu = (self.s[c] + n0 * m0) / (n + n0)
-            spread = self.ss[c] - 2.0 * mu * self.s[c] + n * mu * mu
-            variance = max((spread + n0 * (pooled + (m0 - mu) * (m0 - mu))) / (n + n0), v0)
-            g.append(-0.5 * math.log(variance) - (x - mu) * (x - mu) / (2.0 * variance))
-        return centred_and_clipped(g)
-
-    def digest(self, title: str, classes: Sequence[str]) -> Digest:
-        """The digest of all classes' sums."""
-        digest = Digest()
-        for c, class_name in enumerate(classes):
-            if self.n[c]:
-                digest.add(name(title, class_name), self.n[c], self.s[c], self.ss[c])
-        return digest
-
-    def freeze(self) -> Floats:
-        """The sums as an array of shape (3, C): n, s, ss."""
-        return np.array([self.n, self.s, self.ss], np.float64).reshape(3, len(self.n))
-
-    def restore(self, array: Floats) -> None:
-        """Take the place of what `freeze` gave."""
-        self.n, self.s, self.ss = array.tolist()
-
-
-def quantised(x: float) -> float:
-    """`x` rounded to 1/1024."""
-    return round(x * 1024.0) / 1024.0
-
-
-def centred_and_clipped(g: Sequence[float]) -> list[float]:
-    """`g` minus its mean, within [-2, 2]: a feature that may lean, not decide.
-
-    Where maximum likelihood gives minus infinity, that class is at the lower bound; all 0 if every one is.
-    """
-    top = max(g)
-    if top == -math.inf:
-        return [0.0] * len(g)
-    g = [max(value, top - 1e6) for value in g]
-    mean = 0.0
-    for value in g:
-        mean += value
-    mean /= len(g)
-    return [min(max(value - mean, -META_CLIP), META_CLIP) for value in g]
 
 
 class Opinion(NamedTuple):

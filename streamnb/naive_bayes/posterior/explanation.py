@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from streamnb.base.batch import Label
+from streamnb.base import Label
 from streamnb.naive_bayes.event_models.multinomial import (
     RARE_SQUARE_LAW_SCALE,
     SQUARE_LAW_SCALE,

@@ -13,12 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from streamnb.base.batch import Floats
-from streamnb.base.frozen import HINT, Section, Sections, counted, section
+from streamnb.base import HINT, Floats, Section, Sections, counted, section
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.statistics.bin_edges import Binned, FixedEdges, LearnedEdges
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.digest import Digest, name
-from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN
 from streamnb.naive_bayes.statistics.moments import WEIGHT_ROUNDING
 
 

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from streamnb.base.frozen import COUNTED_MAX, HINT, Section, Sections, floats
+from streamnb.base import COUNTED_MAX, HINT, Section, Sections, floats
 from streamnb.errors import SnapshotError
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.digest import Digest, name
-from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN
 
 BINS_MAX = 1000
 WARM_UP_MAX = 100_000

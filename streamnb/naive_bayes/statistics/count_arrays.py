@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.base.batch import Floats
-from streamnb.base.frozen import HINT, Sections, check_text, counted, section
+from streamnb.base import HINT, Floats, Sections, check_text, counted, section
 from streamnb.errors import SnapshotError
 
 

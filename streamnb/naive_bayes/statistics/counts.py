@@ -13,7 +13,7 @@ from typing import Protocol
 import mmh3
 import numpy as np
 
-from streamnb.base.frozen import Section, Sections, section
+from streamnb.base import Section, Sections, section
 from streamnb.naive_bayes.statistics.count_arrays import checked, located, rows_of, twice
 from streamnb.naive_bayes.statistics.decay import fade_rows
 from streamnb.naive_bayes.statistics.digest import Digest, name
@@ -183,6 +183,9 @@ class CountStore:
             if excess <= 0:
                 return
             self.evict(min(held, max(self.max_tokens // 16, excess)))
+
+    def check_index(self) -> None:
+        """Do nothing: a dict is its own index. The compiled store looks every token up in its hash table."""
 
     def evict(self, n: int) -> None:
         """Let go of the `n` tokens with the smallest counts, and correct the totals."""

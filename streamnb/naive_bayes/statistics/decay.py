@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN
+FORGOTTEN = 2.0**-32  # of a message: what counts less when the landmark moves is let go of
 
 
 def faded(value: float, factor: float) -> float:

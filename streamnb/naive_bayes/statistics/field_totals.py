@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from streamnb.naive_bayes.features.blocks import field_of
+from streamnb.naive_bayes.features.readers import field_of
 
 
 class FieldTotal:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamnb.base.batch import Floats
+from streamnb.base import Floats
 
 VARIANCE_MIN = 1e-200  # a spread below 1e-100 is rounding: numbers and their inverses stay far from overflow
 INFLATION_MAX = 1e10  # past that less than six digits of the inverse would be right

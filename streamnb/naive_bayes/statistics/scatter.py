@@ -19,13 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.base.batch import Floats
-from streamnb.base.frozen import HINT, Section, Sections, floats, section
+from streamnb.base import HINT, NUMBER_MAX, Floats, Section, Sections, floats, section
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.statistics.digest import Digest, name
 from streamnb.naive_bayes.statistics.inverse_scatter import Inverse, Kept
 
-NUMBER_MAX = 1e100  # as messages have it: squares and their sums stay finite
 WEIGHT_ROUNDING = 1e-12  # what is left of a weight when as much was taken back, in another order
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.scatter import WEIGHT_ROUNDING, Place, Scatter, present
 
 

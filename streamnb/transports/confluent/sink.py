@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from streamnb.base.record import Headers
+from streamnb.base import Headers
 from streamnb.transports.confluent.client import (
     Errors,
     brokers,

@@ -17,8 +17,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from operator import methodcaller
 
-from streamnb.base.protocols import Start
-from streamnb.base.record import Headers, Partition, RecordBatch, Unreadable
+from streamnb.base import Headers, Partition, RecordBatch, Start, Unreadable
 from streamnb.errors import TransportError
 from streamnb.transports.confluent.client import (
     REQUEST_TIMEOUT_S,

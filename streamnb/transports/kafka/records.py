@@ -20,7 +20,7 @@ from kafka.record.abc import ABCRecord, ABCRecordBatch
 from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import decode_varint
 
-from streamnb.base.record import Unreadable
+from streamnb.base import Unreadable
 from streamnb.transports.kafka.decompression import unpack
 
 Note = Callable[[int, int, Exception], None]

@@ -11,7 +11,7 @@ from typing import Protocol
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
-from streamnb.base.record import Headers
+from streamnb.base import Headers
 from streamnb.errors import DeliveryError
 from streamnb.transports.kafka.client import brokers, client_settings, describe_topics
 from streamnb.transports.kafka.producer import (

@@ -25,8 +25,7 @@ from kafka.errors import (
 from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
-from streamnb.base.protocols import Start
-from streamnb.base.record import Headers, Partition, RecordBatch
+from streamnb.base import Headers, Partition, RecordBatch, Start
 from streamnb.errors import TransportError
 from streamnb.transports.kafka.client import (
     brokers,

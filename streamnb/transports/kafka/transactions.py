@@ -19,7 +19,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from streamnb.base.record import Partition
+from streamnb.base import Partition
 from streamnb.errors import TransactionError
 from streamnb.transports.kafka.client import client_settings, connect, translated
 from streamnb.transports.kafka.producer import Producer, fenced, is_fenced, new_producer

@@ -17,13 +17,12 @@ import pytest
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
-from streamnb.engine.settings import EngineSettings
-from streamnb.naive_bayes.features.blocks import Numbers
-from streamnb.naive_bayes.features.tokenizer import Number, Words
+from streamnb.engine.settings import EngineSettings, SnapshotSettings
+from streamnb.naive_bayes.features.readers import Number, Numbers, Words
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
-from streamnb.naive_bayes.statistics.moments import NumberBlock
-from streamnb.storage.directory import SnapshotDirectory, SnapshotSettings
+from streamnb.naive_bayes.statistics.number_block import NumberBlock
+from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import MemoryClock, MemoryLog, MemorySink, MemorySource
 from streamnb.wire.message import Decoder, MessageFields
 from streamnb.wire.score import Output

@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.naive_bayes.event_models.smoothing import (
-    Dirichlet,
-    FixedPrior,
-    Laplace,
-    LearnedPrior,
-    NoSmoothing,
-    UniformPrior,
-)
+from streamnb.naive_bayes.event_models.priors import FixedPrior, LearnedPrior, UniformPrior
+from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSmoothing
 
 COUNTS = st.lists(
     st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)).filter(any), min_size=1, max_size=40

@@ -18,10 +18,20 @@ from streamnb.naive_bayes.event_models import (
     Multivariate,
 )
 from streamnb.naive_bayes.event_models.smoothing import Laplace
-from streamnb.naive_bayes.features.blocks import Categories, Flags, Numbers, field_of, token_of, value_of
-from streamnb.naive_bayes.features.tokenizer import Category, Number, Words
+from streamnb.naive_bayes.features.readers import (
+    Categories,
+    Category,
+    Flags,
+    Number,
+    Numbers,
+    Words,
+    field_of,
+    token_of,
+    value_of,
+)
+from streamnb.naive_bayes.features.values import block
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-from streamnb.naive_bayes.model.reading import block, read
+from streamnb.naive_bayes.model.reading import read
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 
 VALUE = st.one_of(

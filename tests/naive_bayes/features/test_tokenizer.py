@@ -15,15 +15,9 @@ from msgspec.structs import replace
 from streamnb.base.batch import Flag
 from streamnb.naive_bayes.features.alphabet import KIND_OF_CODE_POINT, kind, kind_page, lower
 from streamnb.naive_bayes.features.entities import Whole, WholeReader
+from streamnb.naive_bayes.features.readers import CharacterGrams, Edges, TextReader, WordPairs, Words
 from streamnb.naive_bayes.features.stop_words import fingerprint, stop_words_of
-from streamnb.naive_bayes.features.tokenizer import (
-    CharacterGrams,
-    Edges,
-    TextReader,
-    Tokenizer,
-    WordPairs,
-    Words,
-)
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.reading import read as read_message
 from streamnb.naive_bayes.model.view import View
 

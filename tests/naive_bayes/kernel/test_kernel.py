@@ -24,26 +24,20 @@ from hypothesis import strategies as st
 from streamnb.base.batch import Batch, Flag, Label
 from streamnb.naive_bayes import _kernel
 from streamnb.naive_bayes.event_models import Bernoulli, Gaussian, Multinomial
-from streamnb.naive_bayes.event_models.smoothing import (
-    Beta,
-    Dirichlet,
-    Laplace,
-    LearnedPrior,
-    NoSmoothing,
-    UniformPrior,
-)
+from streamnb.naive_bayes.event_models.priors import LearnedPrior, UniformPrior
+from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace, NoSmoothing
 from streamnb.naive_bayes.features.entities import Whole
-from streamnb.naive_bayes.features.tokenizer import (
+from streamnb.naive_bayes.features.readers import (
     Category,
     CharacterGrams,
     Edges,
     Number,
     Terms,
     TextReader,
-    Tokenizer,
     WordPairs,
     Words,
 )
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.naive_bayes.statistics.counts import CountStore
@@ -709,9 +703,3 @@ def test_a_table_that_moves_into_larger_slots_is_whole_at_every_moment() -> None
 
     assert compiled.counts.evicted_tokens > 50_000
     assert plain.digest() == compiled.digest()
-
-
-@given(st.lists(st.binary(max_size=40) | st.just(b"\n"), max_size=20).map(b"".join))
-def test_a_chunk_is_cut_into_lines_as_python_cuts_it(chunk: bytes) -> None:
-    """Wherever its newlines are, and if there are none."""
-    assert _kernel.split(chunk) == chunk.split(b"\n")

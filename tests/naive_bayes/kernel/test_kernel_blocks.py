@@ -22,8 +22,7 @@ from streamnb.naive_bayes import _kernel
 from streamnb.naive_bayes.estimators import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
 from streamnb.naive_bayes.event_models import Bernoulli, Categorical, Gaussian
 from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace, NoSmoothing
-from streamnb.naive_bayes.features.blocks import Categories, Flags, Numbers
-from streamnb.naive_bayes.features.tokenizer import Number, Words
+from streamnb.naive_bayes.features.readers import Categories, Flags, Number, Numbers, Words
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.statistics.moments import Moments

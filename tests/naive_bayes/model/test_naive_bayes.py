@@ -17,23 +17,18 @@ from streamnb.base.frozen import Section
 from streamnb.errors import SnapshotError
 from streamnb.evaluation import predictions
 from streamnb.naive_bayes.event_models import Multinomial
-from streamnb.naive_bayes.event_models.smoothing import (
-    Dirichlet,
-    FixedPrior,
-    Laplace,
-    NoSmoothing,
-    UniformPrior,
-)
-from streamnb.naive_bayes.features.tokenizer import (
+from streamnb.naive_bayes.event_models.priors import FixedPrior, UniformPrior
+from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSmoothing
+from streamnb.naive_bayes.features.readers import (
     Category,
     CharacterGrams,
     Edges,
     Number,
     Terms,
-    Tokenizer,
     WordPairs,
     Words,
 )
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from streamnb.base.batch import Batch
 from streamnb.base.frozen import Section
 from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.features.tokenizer import Category, CharacterGrams, Edges, Number, WordPairs, Words
+from streamnb.naive_bayes.features.readers import Category, CharacterGrams, Edges, Number, WordPairs, Words
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
-from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead, SteadyNormal, centred_and_clipped
+from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
 from streamnb.naive_bayes.posterior.odds import log_odds, never_labelled, softmax
+from streamnb.naive_bayes.statistics.steady_normal import SteadyNormal, centred_and_clipped
 
 # ---- the second implementation: dictionaries, sums taken anew for every message, nothing shared with ours
 

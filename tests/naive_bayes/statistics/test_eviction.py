@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streamnb.base.batch import Batch
-from streamnb.naive_bayes.features.tokenizer import WordPairs, Words
+from streamnb.naive_bayes.features.readers import WordPairs, Words
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 

@@ -16,12 +16,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Label
-from streamnb.config import assembly
-from streamnb.config import settings as config
+from streamnb.config import build_model, check_lines, decode_settings
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
-from streamnb.engine.settings import EngineSettings
+from streamnb.engine.settings import EngineSettings, SnapshotSettings
 from streamnb.errors import SettingsError, SnapshotError
 from streamnb.naive_bayes.event_models import (
     Bernoulli,
@@ -31,21 +30,25 @@ from streamnb.naive_bayes.event_models import (
     Multinomial,
     Multivariate,
 )
-from streamnb.naive_bayes.event_models.smoothing import (
-    Beta,
-    Dirichlet,
-    FixedPrior,
-    Laplace,
-    LearnedPrior,
-    UniformPrior,
+from streamnb.naive_bayes.event_models.priors import FixedPrior, LearnedPrior, UniformPrior
+from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace
+from streamnb.naive_bayes.features.readers import (
+    Categories,
+    Category,
+    CharacterGrams,
+    Edges,
+    Flags,
+    Number,
+    Numbers,
+    WordPairs,
+    Words,
 )
-from streamnb.naive_bayes.features.blocks import Categories, Flags, Numbers
-from streamnb.naive_bayes.features.tokenizer import Category, CharacterGrams, Edges, Number, WordPairs, Words
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.naive_bayes.statistics import forgetting
-from streamnb.naive_bayes.statistics.forgetting import FORGOTTEN, Decay, Forgetting
-from streamnb.storage.directory import SnapshotSettings
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN
+from streamnb.naive_bayes.statistics.forgetting import Decay, Forgetting
+from streamnb.naive_bayes.statistics.plan import Plan
 from streamnb.transports.memory import MemoryClock, MemoryLog, MemorySink, MemorySource
 from streamnb.wire.message import Decoder, MessageFields
 from streamnb.wire.score import Output
@@ -538,8 +541,8 @@ def test_lines_have_no_times() -> None:
     """A file cannot be forgotten by time, and says so before it is read."""
     tables = {"forgetting": {"half_life_s": 60.0}}
     with pytest.raises(SettingsError, match="half_life_s"):
-        assembly.check_lines(config.decode(tables, "here"))
-    built = assembly.model(config.decode({"forgetting": {"half_life_messages": 60.0}}, "here"))
+        check_lines(decode_settings(tables, "here"))
+    built = build_model(decode_settings({"forgetting": {"half_life_messages": 60.0}}, "here"))
     assert built.statistics()["forgetting"] == {
         "half_life_s": None,
         "half_life_messages": 60.0,
@@ -740,9 +743,9 @@ def test_a_plan_is_what_one_after_another_gives(
     settings_of = Forgetting(**{key: value for key, value in how.items() if key != "max_tokens"})
     decay = Decay(settings_of)
     times = [at if decay.by_time else None for _, at in stream]
-    plan = forgetting.Plan(decay, [y for y, _ in stream], times, "p", learns=True)
+    plan = Plan(decay, [y for y, _ in stream], times, "p", learns=True)
     for i, ((is_learned, _), at) in enumerate(zip(stream, times, strict=True)):
-        one = forgetting.Plan(decay, [is_learned], [at], "p", learns=True)
+        one = Plan(decay, [is_learned], [at], "p", learns=True)
         assert plan.ages[:, i].tolist() == one.ages[:, 0].tolist()
         decay = one.after
     assert decay.digest().hex() == plan.after.digest().hex()

@@ -20,7 +20,7 @@ from typing import TextIO
 from deploy.kafka.broker import Broker, BrokerError
 from streamnb.base.snapshot import Snapshot
 from streamnb.errors import StorageError
-from streamnb.storage import directory as snapshots
+from streamnb.storage import read_snapshot
 from tests.transports.kafka.proxy import Proxy
 from tests.transports.kafka.test_pipeline import Pipeline
 
@@ -262,7 +262,7 @@ class Accidents:
 def loaded(path: Path) -> Snapshot | None:
     """A snapshot, if it can be read: an engine may be pruning, and a bit may have turned over."""
     try:
-        return snapshots.read(path)
+        return read_snapshot(path)
     except StorageError:
         return None
 

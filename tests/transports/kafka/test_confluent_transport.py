@@ -18,7 +18,7 @@ from kafka.admin import KafkaAdminClient
 from deploy.kafka.broker import Broker
 from streamnb.base.record import Partition
 from streamnb.errors import DeliveryError, PositionError, SettingsError, TransportError
-from streamnb.storage import directory as snapshots
+from streamnb.storage import read_snapshot
 from streamnb.transports.confluent.client import OWNED
 from streamnb.transports.confluent.source import (
     ConfluentSink,
@@ -402,7 +402,7 @@ def test_what_one_client_began_the_other_finishes(
     _, errors = (process := pipe.start()).communicate(timeout=60)
     assert process.returncode == 0, errors
     (newest,) = sorted(pipe.directory.glob("*.snb"))[-1:]
-    assert snapshots.read(newest).accounts[Partition(f"{pipe.run}-mail", 0)].next_offset == half
+    assert read_snapshot(newest).accounts[Partition(f"{pipe.run}-mail", 0)].next_offset == half
 
     writer = ConfluentSink(f"{pipe.run}-mail", {"bootstrap.servers": broker})
     publish(writer, 0, pipe.lines)

@@ -17,7 +17,7 @@ import pytest
 
 from deploy.kafka.broker import Broker
 from streamnb.base.snapshot import Snapshot
-from streamnb.config import assembly
+from streamnb.config import build_decoder, build_model
 from tests.support.streams import streams_at_hand
 from tests.transports.kafka.accidents import Accidents, loaded
 from tests.transports.kafka.proxy import Proxy
@@ -45,7 +45,7 @@ def assert_newest_is_its_prefix(pipe: Pipeline, before: Snapshot | None) -> Snap
         assert before is None
         return None
     ends = {partition.number: account.next_offset for partition, account in newest.accounts.items()}
-    model, decoder = assembly.model(pipe.settings), assembly.decoder(pipe.settings)
+    model, decoder = build_model(pipe.settings), build_decoder(pipe.settings)
     for batch in pipe.batches():
         values = [value or b"" for value in batch.values[: ends.get(batch.partition.number, 0)]]
         prefix = batch_of(batch.partition.topic, batch.partition.number, values)

@@ -15,8 +15,7 @@ from kafka.errors import KafkaError, ProducerFencedError
 
 from deploy.kafka.broker import Broker
 from streamnb.base.record import Partition
-from streamnb.config import assembly
-from streamnb.config.settings import load
+from streamnb.config import build_engine, load_settings
 from streamnb.engine.metrics import Metrics
 from streamnb.errors import FencedError, SettingsError
 from streamnb.transports.kafka.producer import is_fenced
@@ -111,8 +110,8 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
 def test_B15_a_second_producer_of_the_group_shuts_the_first_out(broker: str, tmp_path: Path) -> None:
     """Also where the two have snapshot directories of their own: nothing the first had open is seen."""
     pipe = exactly_once(broker, tmp_path, 1)
-    settings = load(pipe.config)
-    first = assembly.engine(settings, metrics=Metrics(), until_end=True)
+    settings = load_settings(pipe.config)
+    first = build_engine(settings, metrics=Metrics(), until_end=True)
     process = first.processing.process
 
     def overtaken(records: object) -> int:
@@ -188,10 +187,10 @@ def test_a_sink_without_transactions_is_refused(tmp_path: Path) -> None:
         f'[engine]{SETTINGS}[snapshots]\ndirectory = "{tmp_path}/snapshots"\n'
     )
     with pytest.raises(SettingsError, match="in one Kafka cluster"):
-        assembly.engine(load(config), metrics=Metrics())
+        build_engine(load_settings(config), metrics=Metrics())
     config.write_text(
         f'{rooms}[sink]\nkind = "kafka"\ntopic = "a"\n[dead_letters.sink]\nkind = "kafka"\ntopic = "b"\n'
         f'[engine]{SETTINGS}[snapshots]\ndirectory = "{tmp_path}/snapshots"\n'
     )
     with pytest.raises(SettingsError, match="under whom"):
-        assembly.engine(load(config), metrics=Metrics())
+        build_engine(load_settings(config), metrics=Metrics())

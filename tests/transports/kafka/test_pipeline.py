@@ -21,13 +21,12 @@ import orjson
 import pytest
 
 from streamnb.base.record import Partition, RecordBatch
-from streamnb.config import assembly
-from streamnb.config.settings import Settings, load
+from streamnb.config import Settings, build_decoder, build_model, load_settings, restore_model
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-from streamnb.storage import directory as snapshots
+from streamnb.storage import read_snapshot
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.kafka.source import KafkaSink, KafkaSource, create_topics
-from streamnb.wire.score import encode
+from streamnb.wire.score import encode_scores
 from tests.support.streams import lines_of, streams_at_hand
 
 CONFIG = """
@@ -84,7 +83,7 @@ class Pipeline:
     @property
     def settings(self) -> Settings:
         """The configuration, loaded."""
-        return load(self.config)
+        return load_settings(self.config)
 
     def start(self) -> subprocess.Popen[str]:
         """The engine as an operator starts it."""
@@ -115,7 +114,7 @@ class Pipeline:
         finally:
             store.close()
         assert newest is not None
-        _, model = assembly.restored(newest)
+        _, model = restore_model(newest)
 
         assert newest.digest == model.digest()
         return newest.digest
@@ -170,10 +169,10 @@ def pipeline(
 @cache
 def plain_loop(config: Path) -> tuple[list[bytes], NaiveBayes]:
     """The scores and the model of a loop over the one partition of a pipeline."""
-    settings, (batch,) = load(config), PIPELINES[config].batches()
-    model, messages = assembly.model(settings), assembly.decoder(settings).decode(batch)
+    settings, (batch,) = load_settings(config), PIPELINES[config].batches()
+    model, messages = build_model(settings), build_decoder(settings).decode(batch)
     offsets = [batch.offsets[row] for row in messages.rows]
-    encoded = encode(
+    encoded = encode_scores(
         model.step(messages.batch),
         ids=messages.ids,
         model="spam",
@@ -186,16 +185,16 @@ def plain_loop(config: Path) -> tuple[list[bytes], NaiveBayes]:
 
 def order_free_digest(pipe: Pipeline) -> str:
     """Of a model that learned the partitions one after another."""
-    model = assembly.model(pipe.settings)
+    model = build_model(pipe.settings)
     for batch in pipe.batches():
-        model.step(assembly.decoder(pipe.settings).decode(batch).batch, score=False)
+        model.step(build_decoder(pipe.settings).decode(batch).batch, score=False)
     return model.digest()["order_free"]
 
 
 def raw_posterior_at(pipe: Pipeline, score: Score) -> dict[str, float]:
     """What the counts say of a message when exactly the offsets below the score's `state` were learned."""
     settings = pipe.settings
-    decoder = assembly.decoder(settings)
+    decoder = build_decoder(settings)
     model = NaiveBayes(settings.views, head="product", tokenizer=settings.tokens)
     for batch in pipe.batches():
         learned = batch_of(
@@ -307,7 +306,7 @@ def test_sigterm_finishes_the_batch_keeps_a_snapshot_and_exits_with_0(broker: st
     assert process.returncode == 0, errors
     assert "stopped after" in errors
     (newest,) = sorted(pipe.directory.glob("*.snb"))[-1:]
-    stopped_at = snapshots.read(newest).accounts[Partition(f"{pipe.run}-mail", 0)].next_offset
+    stopped_at = read_snapshot(newest).accounts[Partition(f"{pipe.run}-mail", 0)].next_offset
     assert [offset for offset, _ in pipe.scores()[0]] == list(range(stopped_at))
 
     _, errors = (process := pipe.start()).communicate(timeout=60)

@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
 )
 
 from deploy.kafka.broker import Broker, free_port
-from streamnb.config.settings import client, load
+from streamnb.config import client_settings, load_settings
 from streamnb.errors import TransportError
 from streamnb.transports.kafka.source import KafkaSink, KafkaSource
 from tests.transports.kafka.conftest import start_or_skip
@@ -182,7 +182,7 @@ def test_a_handshake_that_is_never_answered_is_given_up(
     """kafka-python alone waits for it for ever, source and sink, long after the broker is itself again."""
     pipe = guarded(secured, tmp_path, "kafka", "PLAIN")
     monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
-    settings = client(load(pipe.config))
+    settings = client_settings(load_settings(pipe.config))
     source, sink = KafkaSource([f"{pipe.run}-mail"], settings), KafkaSink(f"{pipe.run}-scores", settings)
     try:
         source.open({}, "latest")

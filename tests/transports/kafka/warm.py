@@ -11,13 +11,12 @@ import os
 import signal
 import sys
 
-from streamnb import cli
-from streamnb.config import assembly
+from streamnb import cli, config
 from streamnb.engine import supervision
 from streamnb.transports.confluent import source as confluent
 from streamnb.transports.kafka import source as kafka
 
-IMPORTED = (assembly, supervision, confluent, kafka)
+IMPORTED = (config, supervision, confluent, kafka)
 
 
 def start(pipe: str, words: list[str]) -> None:

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from streamnb.base.batch import Label
-from streamnb.base.snapshot import Snapshot
-from streamnb.config.settings import decode
+from streamnb.base import Label, Snapshot
+from streamnb.config import decode_settings
 from streamnb.errors import SettingsError, SnapshotError
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes import NaiveBayes
 from streamnb.storage import files
 
 Row = tuple[str, str, str, float]
@@ -51,7 +50,7 @@ def weights(snapshot: Snapshot, classes: tuple[Label, Label] | None = None) -> I
     SnapshotError
         The boundary is not straight, or it is not said between which classes.
     """
-    settings = decode(snapshot.settings, "the snapshot")
+    settings = decode_settings(snapshot.settings, "the snapshot")
     model = NaiveBayes(
         settings.views,
         prior=settings.prior,

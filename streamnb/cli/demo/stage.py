@@ -21,13 +21,11 @@ from rich.console import Console
 from rich.text import Text
 
 from streamnb.cli.demo.mailbox import mailbox
-from streamnb.config import assembly
-from streamnb.config.settings import decode
-from streamnb.engine.engine import Engine
-from streamnb.engine.metrics import Metrics
+from streamnb.config import build_engine, decode_settings
+from streamnb.engine import Engine, Metrics
 from streamnb.errors import SettingsError, StreamnbError, TransportError
 from streamnb.transports.embedded import EmbeddedBroker
-from streamnb.transports.kafka.source import KafkaSink, KafkaSource
+from streamnb.transports.kafka import KafkaSink, KafkaSource
 
 AHEAD_MAX = 2000
 REPORT_EVERY = 200
@@ -88,7 +86,7 @@ class Demo:
             broker = stack.enter_context(EmbeddedBroker({"mail": 1, "scores": 1, "dead-letters": 1}))
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="streamnb-demo-"))
             self.client = broker.client
-            settings = decode(
+            settings = decode_settings(
                 {
                     "model": {"name": "demo"},
                     "kafka": dict(broker.client),
@@ -100,7 +98,7 @@ class Demo:
                 },
                 "the demo",
             )
-            self.engine: Engine = assembly.engine(settings, metrics=Metrics())
+            self.engine: Engine = build_engine(settings, metrics=Metrics())
             stack.callback(self.engine.close)
             self._stack = stack.pop_all()
         return self

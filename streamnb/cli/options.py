@@ -22,6 +22,10 @@ SetOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 SnapshotArgument = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="A snapshot file.")]
+OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")]
+DirectoryArgument = Annotated[Path, typer.Argument(metavar="DIRECTORY", help="Where an engine keeps them.")]
+SequenceArgument = Annotated[int, typer.Argument(metavar="NUMBER", help="As in the file's name.", min=1)]
+LimitOption = Annotated[int | None, typer.Option(help="Lines to read at most.", min=1)]
 LinesArgument = Annotated[
     str, typer.Argument(metavar="FILE", help="JSON lines; .gz is unpacked, - is standard input.")
 ]

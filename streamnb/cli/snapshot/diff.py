@@ -1,17 +1,43 @@
-"""What tells two snapshots apart, and both in one: a model's sums can be compared and added."""
+"""`streamnb snapshot diff`: what differs between two snapshots."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from streamnb import __version__
-from streamnb.base.snapshot import Snapshot, differences
-from streamnb.config.assembly import restored
-from streamnb.engine.clock import SystemClock
-from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+import orjson
+import typer
+
+from streamnb.cli.options import (
+    JsonOption,
+    SnapshotArgument,
+)
+from streamnb.storage import read_snapshot
+
+if TYPE_CHECKING:
+    from streamnb.base import Snapshot
+    from streamnb.naive_bayes import NaiveBayes
+
+
+def diff(
+    before: SnapshotArgument,
+    after: SnapshotArgument,
+    top: Annotated[int, typer.Option(help="Counts to name.", min=0)] = 10,
+    json: JsonOption = False,
+) -> None:
+    """Say what differs between two snapshots: settings, offsets, classes, the counts that changed most."""
+    found = difference(read_snapshot(before), read_snapshot(after), top)
+    if json:
+        most = [change._asdict() for change in found.most_changed]
+        print(orjson.dumps({**found._asdict(), "most_changed": most}).decode())
+        return
+    print("the same state" if found.same_state else "another state")
+    for line in (*found.settings, *found.offsets, *(f"class {line}" for line in found.classes)):
+        print(f"  {line}")
+    print(f"{found.tokens_changed} tokens with other counts")
+    for view, token, label, was, now in found.most_changed:
+        print(f"  {view}: {token!r} in {label}: {was:.6g} -> {now:.6g}")
 
 
 class Change(NamedTuple):
@@ -61,8 +87,11 @@ def difference(before: Snapshot, after: Snapshot, top: int = 10) -> Difference:
     SnapshotError
         One of them cannot be restored here.
     """
-    _, old = restored(before)
-    _, new = restored(after)
+    from streamnb.base import differences
+    from streamnb.config import restore_model
+
+    _, old = restore_model(before)
+    _, new = restore_model(after)
     changes = list(_changes(old, new))
     return Difference(
         before.digest["all"] == after.digest["all"],
@@ -98,56 +127,3 @@ def _changes(old: NaiveBayes, new: NaiveBayes) -> Iterator[Change]:
                     n.append(held[token][model.index[label]] if known else 0.0)
                 if n[0] != n[1]:
                     yield Change(view, token, str(label), n[0], n[1])
-
-
-def merged(first: Snapshot, second: Snapshot, *, statistics_only: bool = False) -> Snapshot:
-    """One snapshot of what two have learned.
-
-    Parameters
-    ----------
-    first, second : Snapshot
-        The settings are the first's.
-    statistics_only : bool
-        Leave offsets and accounts out, for `run --from`; else a partition may stand in one of them only.
-
-    Raises
-    ------
-    SnapshotError
-        They count otherwise, or read the same partition, so that records would count twice.
-    """
-    if not statistics_only:
-        _check_apart(first, second)
-    _, model = restored(first)
-    _, other = restored(second)
-    try:
-        model.merge(other)
-    except ValueError as error:
-        raise SnapshotError(
-            f"The two cannot be merged: {error}.", "See `streamnb snapshot diff` for what they differ in."
-        ) from error
-    frozen = model.freeze()
-    digests = [snapshot.digest["all"] for snapshot in (first, second)]
-    event: dict[str, object] = {"event": "merged", "digests": digests}
-    return Snapshot(
-        values=frozen.values,
-        sections=frozen.sections,
-        digest=frozen.digest(),
-        statistics=first.statistics,
-        reading=first.reading,
-        settings=first.settings,
-        source={} if statistics_only else {**first.source, **second.source},
-        accounts={} if statistics_only else {**first.accounts, **second.accounts},
-        lineage=[*first.lineage, *second.lineage, event],
-        written_ms=SystemClock().wall_ms(),
-        streamnb=__version__,
-    )
-
-
-def _check_apart(first: Snapshot, second: Snapshot) -> None:
-    hint = "`--statistics-only` adds what they learned, and leaves the offsets out."
-    for name, known in first.source.items():
-        if second.source.get(name, known) != known:
-            raise SnapshotError(f"The {name} is {known} in one and {second.source[name]} in the other.", hint)
-    both = sorted(first.accounts.keys() & second.accounts.keys())
-    if both:
-        raise SnapshotError(f"Both have read {', '.join(map(str, both))}: records would count twice.", hint)

@@ -1,0 +1,91 @@
+"""`streamnb snapshot merge`: what two engines have learned, in one snapshot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streamnb.cli.options import (
+    OutputOption,
+    SnapshotArgument,
+)
+from streamnb.errors import SnapshotError
+from streamnb.storage import read_snapshot, write_snapshot
+
+if TYPE_CHECKING:
+    from streamnb.base import Snapshot
+
+
+def merge(
+    first: SnapshotArgument,
+    second: SnapshotArgument,
+    output: OutputOption,
+    statistics_only: Annotated[
+        bool, typer.Option("--statistics-only", help="Leave the offsets out, for `run --from`.")
+    ] = False,
+) -> None:
+    """Add what two snapshots have learned; refused where both have read the same partition."""
+    both = merged(read_snapshot(first), read_snapshot(second), statistics_only=statistics_only)
+    size = write_snapshot(output, both)
+    kept = "without offsets" if statistics_only else f"offsets of {len(both.accounts)} partitions"
+    learned = both.values["learned"]
+    print(f"{output}: {learned} messages, {kept}, {size} bytes, digest {both.digest['all']}")
+
+
+def merged(first: Snapshot, second: Snapshot, *, statistics_only: bool = False) -> Snapshot:
+    """One snapshot of what two have learned.
+
+    Parameters
+    ----------
+    first, second : Snapshot
+        The settings are the first's.
+    statistics_only : bool
+        Leave offsets and accounts out, for `run --from`; else a partition may stand in one of them only.
+
+    Raises
+    ------
+    SnapshotError
+        They count otherwise, or read the same partition, so that records would count twice.
+    """
+    from streamnb import __version__
+    from streamnb.base import Snapshot
+    from streamnb.config import restore_model
+    from streamnb.engine import SystemClock
+
+    if not statistics_only:
+        _check_apart(first, second)
+    _, model = restore_model(first)
+    _, other = restore_model(second)
+    try:
+        model.merge(other)
+    except ValueError as error:
+        raise SnapshotError(
+            f"The two cannot be merged: {error}.", "See `streamnb snapshot diff` for what they differ in."
+        ) from error
+    frozen = model.freeze()
+    digests = [snapshot.digest["all"] for snapshot in (first, second)]
+    event: dict[str, object] = {"event": "merged", "digests": digests}
+    return Snapshot(
+        values=frozen.values,
+        sections=frozen.sections,
+        digest=frozen.digest(),
+        statistics=first.statistics,
+        reading=first.reading,
+        settings=first.settings,
+        source={} if statistics_only else {**first.source, **second.source},
+        accounts={} if statistics_only else {**first.accounts, **second.accounts},
+        lineage=[*first.lineage, *second.lineage, event],
+        written_ms=SystemClock().wall_ms(),
+        streamnb=__version__,
+    )
+
+
+def _check_apart(first: Snapshot, second: Snapshot) -> None:
+    hint = "`--statistics-only` adds what they learned, and leaves the offsets out."
+    for name, known in first.source.items():
+        if second.source.get(name, known) != known:
+            raise SnapshotError(f"The {name} is {known} in one and {second.source[name]} in the other.", hint)
+    both = sorted(first.accounts.keys() & second.accounts.keys())
+    if both:
+        raise SnapshotError(f"Both have read {', '.join(map(str, both))}: records would count twice.", hint)

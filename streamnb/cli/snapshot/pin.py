@@ -1,0 +1,20 @@
+"""`streamnb snapshot pin` and `unpin`: keep a snapshot whatever comes after it."""
+
+from __future__ import annotations
+
+from streamnb.cli.options import (
+    DirectoryArgument,
+    SequenceArgument,
+)
+
+
+def pin(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
+    """Keep a snapshot whatever comes after it."""
+    pin(directory, sequence)
+    print(f"snapshot {sequence} stays until it is unpinned")
+
+
+def unpin(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
+    """Let a pinned snapshot go when its time has come."""
+    unpin(directory, sequence)
+    print(f"snapshot {sequence} is no longer pinned")

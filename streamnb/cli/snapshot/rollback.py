@@ -1,0 +1,23 @@
+"""`streamnb snapshot rollback`: go back to a kept snapshot."""
+
+from __future__ import annotations
+
+from streamnb.cli.options import (
+    DirectoryArgument,
+    SequenceArgument,
+)
+from streamnb.errors import SettingsError
+
+
+def rollback(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
+    """Go back to a snapshot; the engine must be stopped. Newer ones are set aside, and none is deleted."""
+    from streamnb.storage import SET_ASIDE, SnapshotDirectory
+
+    if not directory.is_dir():
+        raise SettingsError(f"{directory} is not a directory.", "Name the engine's `snapshots.directory`.")
+    store = SnapshotDirectory(directory)
+    try:
+        now = store.roll_back(sequence)
+    finally:
+        store.close()
+    print(f"snapshot {now} is {sequence} again and in force; newer ones are in {directory / SET_ASIDE}")

@@ -1,0 +1,242 @@
+"""From settings to the engine and its parts: source, sinks, transactions, guard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamnb import __version__
+from streamnb.base import Sink, Source, Transactions
+from streamnb.config.endpoints import (
+    ConfluentInput,
+    ConfluentOutput,
+    InputSettings,
+    KafkaInput,
+    KafkaOutput,
+    LinesInput,
+    LinesOutput,
+    OutputSettings,
+)
+from streamnb.config.settings import Settings, client_settings
+from streamnb.engine import DeadLetters, Engine, Guard, Metrics, SystemClock
+from streamnb.errors import SettingsError
+from streamnb.evaluation import DETECTORS, DriftWatch
+from streamnb.naive_bayes import memory
+from streamnb.storage import SnapshotDirectory
+from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
+
+if TYPE_CHECKING:
+    from streamnb.transports.kafka import KafkaTransactions
+from streamnb.config.models import build_decoder, build_model, model_description
+
+
+def build_guard(settings: Settings) -> Guard | None:
+    """What may not be learned, where that is set.
+
+    Raises
+    ------
+    SettingsError
+        It looks at a field that `[message]` does not read.
+    """
+    chosen = settings.guard
+    if not chosen.source and chosen.learn_below == 1:
+        return None
+    if chosen.source and chosen.source not in settings.message.category:
+        raise SettingsError(
+            f"The guard looks at the field `{chosen.source}`, absent from `message.category`.",
+            "Add it there; it takes part in scoring only where a view reads it.",
+        )
+    return Guard(chosen)
+
+
+def build_drift_watch(settings: Settings) -> DriftWatch | None:
+    """What watches the mistakes, where that is set.
+
+    Raises
+    ------
+    SettingsError
+        There is no such detector, or it has no such parameters.
+    """
+    chosen = settings.drift
+    if chosen.parameters and not chosen.detector:
+        raise SettingsError(
+            "`drift.parameters` are set, and `drift.detector` is not.", f"There are {', '.join(DETECTORS)}."
+        )
+    return DriftWatch(chosen) if chosen.detector else None
+
+
+def build_source(settings: Settings, room: InputSettings) -> Source:
+    """Where records come from."""
+    if isinstance(room, LinesInput):
+        check_lines(settings)
+        return JsonlSource(room.path, room.line_bytes_max)
+    if isinstance(room, ConfluentInput):
+        from streamnb.transports.confluent import ConfluentSource
+
+        return ConfluentSource(room.topics, client_settings(settings, room), group=room.group)
+    from streamnb.transports.kafka import KafkaSource
+
+    bytes_max = room.decompressed_bytes_max
+    return KafkaSource(
+        room.topics, client_settings(settings, room), group=room.group, decompressed_bytes_max=bytes_max
+    )
+
+
+def check_lines(settings: Settings) -> None:
+    """Whether lines of a file can be learned: they have no timestamps.
+
+    Raises
+    ------
+    SettingsError
+        The model forgets by time.
+    """
+    if settings.forgetting.half_life_s is not None:
+        raise SettingsError(
+            "`forgetting.half_life_s` goes by the records' timestamps, and lines of a file have none.",
+            "Set `forgetting.half_life_messages` instead.",
+        )
+
+
+def build_transactions(
+    settings: Settings, came: InputSettings, goes: OutputSettings, aside: OutputSettings
+) -> KafkaTransactions | None:
+    """What makes scores exactly once, where that is set.
+
+    Raises
+    ------
+    SettingsError
+        A sink has no transactions, or no group is named to commit offsets under.
+    """
+    if settings.engine.scores != "exactly_once":
+        return None
+    rooms = [room for room in (came, goes, aside) if isinstance(room, KafkaInput | KafkaOutput)]
+    if len(rooms) < 3 or any(
+        client_settings(settings, room) != client_settings(settings, rooms[0]) for room in rooms
+    ):
+        raise SettingsError(
+            '`engine.scores = "exactly_once"` needs source, sink and dead letters in one Kafka cluster.',
+            'Set kind = "kafka" and the same client settings for all three, or "at_least_once".',
+        )
+    assert isinstance(came, KafkaInput)
+    if came.group is None:
+        raise SettingsError(
+            '`engine.scores = "exactly_once"` commits offsets, and `source.group` does not say under whom.',
+            "Name a group that belongs to this engine alone.",
+        )
+    assert isinstance(goes, KafkaOutput)
+    from streamnb.transports.kafka import KafkaTransactions
+
+    return KafkaTransactions(
+        client_settings(settings, came), came.group, delivery_timeout_ms=goes.delivery_timeout_ms
+    )
+
+
+def build_sink(
+    settings: Settings,
+    room: OutputSettings,
+    within: KafkaTransactions | None = None,
+    *,
+    dead_letters: bool = False,
+) -> Sink:
+    """Where records go, in whose transactions if any."""
+    if isinstance(room, LinesOutput):
+        return JsonlDeadLetters(room.path) if dead_letters else JsonlSink(room.path)
+    brokers = client_settings(settings, room)
+    limits = {
+        "in_flight_max": room.in_flight_max,
+        "in_flight_bytes_max": room.in_flight_bytes_max,
+        "delivery_timeout_ms": room.delivery_timeout_ms,
+    }
+    if isinstance(room, ConfluentOutput):
+        from streamnb.transports.confluent import ConfluentSink
+
+        return ConfluentSink(room.topic, brokers, **limits)
+    from streamnb.transports.kafka import KafkaSink
+
+    return KafkaSink(room.topic, brokers, **limits, transactions=within)
+
+
+def check_endpoints(settings: Settings) -> tuple[InputSettings, OutputSettings, OutputSettings]:
+    """Source, sink and dead-letter sink, all set and none the same.
+
+    Raises
+    ------
+    SettingsError
+        One is missing, or something that is written would be read again.
+    """
+    rooms = (settings.source, settings.sink, settings.dead_letters.sink)
+    for room, table in zip(rooms, ("source", "sink", "dead_letters.sink"), strict=True):
+        if room is None:
+            raise SettingsError(f"`[{table}]` is not set.", "See configs/streamnb.toml for what it may be.")
+    came, goes, aside = rooms
+    assert came is not None
+    assert goes is not None
+    assert aside is not None
+    read = {came.path} if isinstance(came, LinesInput) else set(came.topics)
+    written = [room.path if isinstance(room, LinesOutput) else room.topic for room in (goes, aside)]
+    again = read & set(written) - {"-"}
+    if again or written[0] == written[1]:
+        name = again.pop() if again else written[0]
+        raise SettingsError(
+            f"`{name}` stands for two of source, sink and dead letters.",
+            "Each needs a topic or file of its own, or what is written would be read or mixed up.",
+        )
+    return came, goes, aside
+
+
+def build_engine(
+    settings: Settings, *, metrics: Metrics, until_end: bool = False, rebuild: bool = False
+) -> Engine:
+    """The whole engine; it holds the snapshot directory's lock until it is closed.
+
+    With `rebuild` it moves damaged snapshots aside and begins anew, which the lineage says.
+
+    Raises
+    ------
+    StreamnbError
+        Something it needs cannot be had; nothing is held.
+    """
+    came, goes, aside = check_endpoints(settings)
+    built, reads, guards = build_model(settings), build_decoder(settings), build_guard(settings)
+    watch = build_drift_watch(settings)
+    kept = settings.snapshots
+    store = SnapshotDirectory(Path(kept.directory), kept.keep, kept.keep_hours, memory)
+    opened: list[Source | Sink | Transactions] = []
+    lineage: list[dict[str, object]] = []
+    try:
+        if rebuild and (damaged := store.set_aside_all()):
+            lineage.append({"event": "rebuilt", "set_aside": damaged})
+        opened.append(came_from := build_source(settings, came))
+        within = build_transactions(settings, came, goes, aside)
+        if within is not None:
+            opened.append(within)
+        opened.append(goes_to := build_sink(settings, goes, within))
+        opened.append(put_aside := build_sink(settings, aside, within, dead_letters=True))
+    except BaseException:
+        for part in opened:
+            part.close()
+        store.close()
+        raise
+    clock = SystemClock()
+    return Engine(
+        name=settings.model.name,
+        classifier=built,
+        decoder=reads,
+        source=came_from,
+        sink=goes_to,
+        dead_letters=DeadLetters(put_aside, clock, settings.dead_letters),
+        store=store,
+        settings=settings.engine,
+        snapshots=settings.snapshots,
+        output=settings.output,
+        clock=clock,
+        metrics=metrics,
+        evaluation=settings.evaluation,
+        drift=watch,
+        description=model_description(settings),
+        version=__version__,
+        transactions=within,
+        guard=guards,
+        until_end=until_end,
+        lineage=lineage,
+    )

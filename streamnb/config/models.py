@@ -1,0 +1,172 @@
+"""From settings to the parts they describe: model, decoder, source, sinks, engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from streamnb import __version__
+from streamnb.base import Snapshot
+from streamnb.config.settings import Settings, decode_settings
+from streamnb.engine import SystemClock, check_statistics
+from streamnb.errors import SettingsError, SnapshotError
+from streamnb.naive_bayes import (
+    Categories,
+    Flags,
+    NaiveBayes,
+    Number,
+    Numbers,
+    Terms,
+    fields_of,
+    memory,
+    reads_text,
+)
+from streamnb.storage import read_snapshot
+from streamnb.wire import Decoder
+
+_OF_THE_MODEL = ("model", "tokens", "views", "prior", "forgetting", "message", "labels", "output")
+
+
+def model_description(settings: Settings) -> dict[str, object]:
+    """The settings that build the model and read its messages, as a snapshot keeps them."""
+    return {name: value for name, value in msgspec.to_builtins(settings).items() if name in _OF_THE_MODEL}
+
+
+def build_model(settings: Settings) -> NaiveBayes:
+    """A model that has learned nothing.
+
+    Raises
+    ------
+    SettingsError
+        The settings contradict each other.
+    """
+    try:
+        return NaiveBayes(
+            settings.views,
+            prior=settings.prior,
+            head=settings.model.head,
+            classes=settings.model.classes,
+            classes_max=settings.model.classes_max,
+            max_tokens=settings.model.max_tokens,
+            tokenizer=settings.tokens,
+            raw=settings.output.raw_posterior,
+            explain=settings.output.explanation,
+            half_life_s=settings.forgetting.half_life_s,
+            half_life_messages=settings.forgetting.half_life_messages,
+            time_skew_max_s=settings.forgetting.time_skew_max_s,
+        )
+    except ValueError as error:
+        raise SettingsError(
+            f"The model cannot be built: {error}.", "See `[model]` and `[[views]]`."
+        ) from error
+
+
+def build_decoder(settings: Settings) -> Decoder:
+    """What reads messages.
+
+    Raises
+    ------
+    SettingsError
+        A view looks at a field that `[message]` does not read.
+    """
+    fields = settings.message
+    for view in settings.views:
+        if isinstance(view.reader, Terms):
+            raise SettingsError(
+                f"View `{view.name}` reads terms that were counted already, and no message carries those.",
+                'Let it read the text: reader = { kind = "words" }.',
+            )
+        if isinstance(view.reader, Categories | Flags | Numbers) and not view.reader.fields:
+            raise SettingsError(
+                f"View `{view.name}` does not name the fields it reads.",
+                'Name them: reader = { kind = "numbers", fields = ["amount"] }.',
+            )
+        if reads_text(view.reader):
+            table, read = "text", fields.text
+        elif isinstance(view.reader, Number | Numbers):
+            table, read = "number", fields.number
+        elif isinstance(view.reader, Flags):
+            table, read = "flag", fields.flag
+        else:
+            table, read = "category", (*fields.category, *fields.flag)
+        for field in fields_of(view.reader):
+            if field not in read:
+                raise SettingsError(
+                    f"View `{view.name}` looks at the field `{field}`, absent from `message.{table}`.",
+                    f"Add it to `message.{table}`.",
+                )
+    return Decoder(fields, settings.labels, timed=settings.forgetting.half_life_s is not None)
+
+
+def restore_model(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
+    """The settings and the model of a snapshot, without a configuration file.
+
+    Raises
+    ------
+    SnapshotError
+        This installation reads texts otherwise than the one that learned, or the state is damaged.
+    SettingsError
+        The settings in it are not ones this version knows.
+    """
+    settings = decode_settings(snapshot.settings, "the snapshot")
+    built = build_model(settings)
+    statistics = {"message": build_decoder(settings).statistics(), "model": built.statistics()}
+    check_statistics(snapshot, statistics)
+    built.restore(snapshot.values, snapshot.sections)
+    return settings, built
+
+
+def load_snapshot(path: Path) -> Snapshot:
+    """A snapshot file, verified, to restore a model from.
+
+    Raises
+    ------
+    SnapshotError
+        It is torn, damaged, foreign or of another version.
+    StorageError
+        It cannot be read.
+    """
+    return read_snapshot(path, memory)
+
+
+def verify_snapshot(path: Path) -> str:
+    """Check every byte of a snapshot, restore its state and compute its digest again.
+
+    Where the file holds a hash table, every token is looked up in it as well.
+
+    Returns
+    -------
+    str
+        The digest.
+
+    Raises
+    ------
+    SnapshotError
+        The file is damaged, or the digest is another one than it says.
+    """
+    held = load_snapshot(path)
+    _, built = restore_model(held)
+    built.counts.check_index()
+    digest = built.digest()
+    if digest != held.digest:
+        raise SnapshotError(
+            f"{path} says its digest is {held.digest['all']}, and its state's is {digest['all']}.",
+            "Use another snapshot; this state is not the one that was written.",
+        )
+    return digest["all"]
+
+
+def snapshot_of(settings: Settings, built: NaiveBayes) -> Snapshot:
+    """A model's state without offsets, as `streamnb learn` writes it."""
+    frozen = built.freeze()
+    return Snapshot(
+        values=frozen.values,
+        sections=frozen.sections,
+        digest=frozen.digest(),
+        statistics={"message": build_decoder(settings).statistics(), "model": built.statistics()},
+        reading=built.reading(),
+        settings=model_description(settings),
+        written_ms=SystemClock().wall_ms(),
+        streamnb=__version__,
+    )

@@ -1,0 +1,144 @@
+"""Moments of any number of named numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import orjson
+
+from streamnb.base import HINT, Section, Sections, floats, section
+from streamnb.errors import SnapshotError
+from streamnb.naive_bayes.statistics.digest import Digest, name
+from streamnb.naive_bayes.statistics.moments import WEIGHT_ROUNDING, Moments
+
+
+class NumberBlock:
+    """Moments of any number of named numbers, whose names may appear at any time.
+
+    Parameters
+    ----------
+    n_classes : int
+    kind : type of Moments
+        The plain moments, or their compiled twin.
+
+    Attributes
+    ----------
+    numbers : dict of str to Moments
+        In order of first appearance; none that nothing is known of.
+
+    Examples
+    --------
+    >>> flowers = NumberBlock(n_classes=1)
+    >>> flowers.add({"length": 5.0, "width": 3.0}, class_index=0)
+    >>> flowers.add({"length": 7.0}, class_index=0)
+    >>> {name: (m.n, m.mean) for name, m in flowers.numbers.items()}
+    {'length': ([2.0], [6.0]), 'width': ([1.0], [3.0])}
+    """
+
+    __slots__ = ("_kind", "_n_classes", "numbers")
+
+    def __init__(self, n_classes: int = 0, kind: type[Moments] = Moments) -> None:
+        self._n_classes = n_classes
+        self._kind = kind
+        self.numbers: dict[str, Moments] = {}
+
+    def add_class(self) -> None:
+        """Append a class without numbers."""
+        self._n_classes += 1
+        for moments in self.numbers.values():
+            moments.add_class()
+
+    def add(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
+        """Learn finite numbers by name."""
+        for key, x in features.items():
+            moments = self.numbers.get(key)
+            if moments is None:
+                moments = self.numbers[key] = self._kind(self._n_classes)
+            moments.add(x, class_index, weight)
+
+    def check_removable(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
+        """Raise ``ValueError`` if a number was not learned that often."""
+        for key in features:
+            moments = self.numbers.get(key)
+            if moments is None or moments.n[class_index] < weight * (1 - WEIGHT_ROUNDING):
+                raise ValueError(f"{key!r} was not learned that often; nothing was unlearned")
+
+    def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
+        """Take numbers back; `check_removable` let them pass."""
+        for key, x in features.items():
+            self.numbers[key].remove(x, class_index, weight)
+            self._forget(key)
+
+    def fade(self, factor: float) -> None:
+        """Multiply all weights; names of which too little is left go."""
+        for key in list(self.numbers):
+            self.numbers[key].fade(factor)
+            self._forget(key)
+
+    def check_mergeable(self, other: NumberBlock) -> None:
+        """Any two add up."""
+
+    def merge(self, other: NumberBlock, classes: Sequence[int]) -> None:
+        """Add another's numbers; ``classes[j]`` is this one's index of the other's class j."""
+        for key, moments in other.numbers.items():
+            self.numbers.setdefault(key, self._kind(self._n_classes)).merge(moments, classes)
+
+    def check_subtractable(self, other: NumberBlock, classes: Sequence[int]) -> None:
+        """Raise ``ValueError`` if another has more numbers than there are."""
+        for key, moments in other.numbers.items():
+            self.numbers.get(key, self._kind(self._n_classes)).check_subtractable(moments, classes)
+
+    def subtract(self, other: NumberBlock, classes: Sequence[int]) -> None:
+        """Take another's numbers away; `check_subtractable` let them pass."""
+        for key, moments in other.numbers.items():
+            self.numbers[key].subtract(moments, classes)
+            self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        if not any(self.numbers[key].n):
+            del self.numbers[key]
+
+    def digest(self, view: str, classes: Sequence[str]) -> Digest:
+        """The digest of all numbers' moments."""
+        digest = Digest()
+        for key, moments in self.numbers.items():
+            digest.add_digest(moments.digest(name(view, key).hex(), classes))
+        return digest
+
+    def freeze(self, prefix: str) -> dict[str, Section]:
+        """The moments as arrays that no later learning changes.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Each name begins with `prefix`. ``_names`` uint8 (B,), a JSON list; ``_moments`` float64 (3 K, C):
+            n, mean and squares of each of the K names.
+        """
+        arrays = [moments.freeze() for moments in self.numbers.values()]
+        return {
+            f"{prefix}_names": np.frombuffer(orjson.dumps(list(self.numbers)), np.uint8),
+            f"{prefix}_moments": np.concatenate(arrays) if arrays else np.empty((0, self._n_classes)),
+        }
+
+    def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
+        """Take the place of what `freeze` gave, checked.
+
+        Raises
+        ------
+        SnapshotError
+            The arrays are not named moments of that many classes; nothing was changed.
+        """
+        try:
+            names = orjson.loads(section(sections, f"{prefix}_names", np.uint8).tobytes())
+        except orjson.JSONDecodeError as error:
+            raise SnapshotError("The names of a block of numbers are not JSON.", HINT) from error
+        if not isinstance(names, list) or len({key for key in names if isinstance(key, str)}) != len(names):
+            raise SnapshotError("The names of a block of numbers are not names, or stand twice.", HINT)
+        array = floats(sections, f"{prefix}_moments", (3 * len(names), n_classes))
+        if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
+            raise SnapshotError("The moments hold a weight or a sum of squares below 0.", HINT)
+        self._n_classes = n_classes
+        self.numbers = {key: self._kind(n_classes) for key in names}
+        for i, moments in enumerate(self.numbers.values()):
+            moments.restore(array[3 * i : 3 * i + 3])

@@ -1,0 +1,97 @@
+"""A snapshot as the bytes of one file, and back: the header's JSON around `container`'s sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from streamnb.base import HINT, Snapshot, from_rows, to_rows
+from streamnb.errors import SnapshotError
+from streamnb.storage import container
+from streamnb.storage.migrations import migrated
+
+FORMAT = "streamnb snapshot"
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    """The JSON of a snapshot's header; see `Snapshot` for the parts."""
+
+    format: str
+    sequence: int
+    written_ms: int
+    streamnb: str
+    digest: dict[str, str]
+    statistics: dict[str, object]
+    reading: dict[str, object]
+    settings: dict[str, object]
+    values: dict[str, object]
+    source: dict[str, str]
+    accounts: list[object]
+    lineage: list[dict[str, object]]
+
+
+def encode(snapshot: Snapshot) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of a snapshot's file, piece by piece."""
+    header = _Header(
+        format=FORMAT,
+        sequence=snapshot.sequence,
+        written_ms=snapshot.written_ms,
+        streamnb=snapshot.streamnb,
+        digest=snapshot.digest,
+        statistics=snapshot.statistics,
+        reading=snapshot.reading,
+        settings=snapshot.settings,
+        values=snapshot.values,
+        source=snapshot.source,
+        accounts=list(to_rows(snapshot.accounts)),
+        lineage=snapshot.lineage,
+    )
+    return container.encode(msgspec.to_builtins(header), snapshot.sections)
+
+
+def decode(data: bytes) -> Snapshot:
+    """Return the snapshot in a file's bytes.
+
+    Raises
+    ------
+    SnapshotError
+        The bytes are not a container, or the container does not hold a snapshot.
+    """
+    return _snapshot_of(container.decode(data))
+
+
+def read(file: container.File, allocate: container.Allocate) -> Snapshot:
+    """Return the snapshot in an open file; `allocate` gives the memory that its sections are read into.
+
+    Raises
+    ------
+    SnapshotError
+        As `decode`.
+    """
+    return _snapshot_of(container.read(file, allocate))
+
+
+def _snapshot_of(contents: container.Contents) -> Snapshot:
+    contents = migrated(contents)
+    try:
+        header = msgspec.convert(contents.header, _Header)
+        accounts = from_rows(header.accounts)
+    except msgspec.ValidationError as error:
+        raise SnapshotError(f"Its header is not a snapshot's: {error}.", HINT) from error
+    if header.format != FORMAT or any(account.balance() for account in accounts.values()):
+        raise SnapshotError("Its header is not a snapshot's, or its accounts do not balance.", HINT)
+    return Snapshot(
+        values=header.values,
+        sections=contents.sections,
+        digest=header.digest,
+        statistics=header.statistics,
+        reading=header.reading,
+        settings=header.settings,
+        source=header.source,
+        accounts=accounts,
+        lineage=header.lineage,
+        written_ms=header.written_ms,
+        streamnb=header.streamnb,
+        sequence=header.sequence,
+    )

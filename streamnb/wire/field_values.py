@@ -1,0 +1,66 @@
+"""The values of one message's fields, read from its JSON: each accepted as it is or refused with a reason."""
+
+from __future__ import annotations
+
+import math
+
+from streamnb.base import NUMBER_MAX, WEIGHT_MAX
+from streamnb.errors import RecordError
+
+ID_MAX = 1 << 53  # integers past it are not the same number to every reader of JSON
+ID_CHARACTERS_MAX = 1024
+Id = str | int
+
+
+def read_id(value: object, path: str) -> Id | None:
+    """Return an id: a string or an integer, or ``None``; raise ``RecordError`` for anything else."""
+    if isinstance(value, int | float) and abs(value) > ID_MAX:
+        raise RecordError("number_range", f"The id {value} is past 2^53; write it as a string.")
+    if isinstance(value, bool | float | list | dict) or value == "":
+        raise RecordError("schema", f"The id `{path}` must be a string or an integer.")
+    if isinstance(value, str) and len(value) > ID_CHARACTERS_MAX:
+        raise RecordError("schema", f"The id has {len(value)} characters, more than {ID_CHARACTERS_MAX}.")
+    return value if isinstance(value, str | int) else None
+
+
+def read_weight(value: object, path: str) -> float:
+    """Return a weight above 0 and at most 1e9, 1 where there is none; raise ``RecordError`` for the rest."""
+    if value is None:
+        return 1.0
+    weight = read_number(value, path)
+    if weight is None or not 0 < weight <= WEIGHT_MAX:
+        raise RecordError("number_range", f"The weight must be above 0 and at most 1e9, not {value!r}.")
+    return weight
+
+
+def read_text(value: object, path: str) -> str | None:
+    """Return a string, or ``None``; raise ``RecordError`` for anything else."""
+    if value is None or isinstance(value, str):
+        return value
+    raise RecordError("schema", f"Field `{path}` must be a string, not {type(value).__name__}.")
+
+
+def read_category(value: object, path: str) -> str | int | float | bool | None:
+    """Return a string, number or truth value, or ``None``; raise ``RecordError`` for anything else."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise RecordError("schema", f"Field `{path}` must be a category, not {type(value).__name__}.")
+
+
+def read_number(value: object, path: str) -> float | None:
+    """Return a finite number within 1e100, or ``None``; raise ``RecordError`` for anything else."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RecordError("schema", f"Field `{path}` must be a number, not {type(value).__name__}.")
+    number = float(value)
+    if not math.isfinite(number) or abs(number) > NUMBER_MAX:
+        raise RecordError("number_range", f"Field `{path}` must stay within 1e100.")
+    return number
+
+
+def read_flag(value: object, path: str) -> bool | None:
+    """Return true, false or ``None``; raise ``RecordError`` for anything else."""
+    if value is None or isinstance(value, bool):
+        return value
+    raise RecordError("schema", f"Field `{path}` must be true or false, not {type(value).__name__}.")
