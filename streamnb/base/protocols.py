@@ -41,10 +41,10 @@ class Classifier(Protocol):
     def digest(self) -> dict[str, str]:
         """What two identical states have in common: ``order_free`` and ``all``."""
 
-    def statistics(self) -> dict[str, object]:
+    def state_settings(self) -> dict[str, object]:
         """The settings that the state depends on."""
 
-    def reading(self) -> dict[str, object]:
+    def reading_settings(self) -> dict[str, object]:
         """The settings that only say how the state is read."""
 
 

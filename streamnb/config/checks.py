@@ -67,8 +67,8 @@ def _snapshots(settings: Settings) -> str:
     if newest is None:
         return f"{settings.snapshots.directory} is empty: a first start, from {settings.engine.start}"
     statistics = {
-        "message": build_decoder(settings).statistics(),
-        "model": build_model(settings).statistics(),
+        "message": build_decoder(settings).state_settings(),
+        "model": build_model(settings).state_settings(),
     }
     check_statistics(newest, statistics)
     return f"{settings.snapshots.directory} resumes from number {newest.sequence}"

@@ -111,7 +111,7 @@ def restore_model(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
     """
     settings = decode_settings(snapshot.settings, "the snapshot")
     built = build_model(settings)
-    statistics = {"message": build_decoder(settings).statistics(), "model": built.statistics()}
+    statistics = {"message": build_decoder(settings).state_settings(), "model": built.state_settings()}
     check_statistics(snapshot, statistics)
     built.restore(snapshot.values, snapshot.sections)
     return settings, built
@@ -164,8 +164,8 @@ def snapshot_of(settings: Settings, built: NaiveBayes) -> Snapshot:
         values=frozen.values,
         sections=frozen.sections,
         digest=frozen.digest(),
-        statistics={"message": build_decoder(settings).statistics(), "model": built.statistics()},
-        reading=built.reading(),
+        statistics={"message": build_decoder(settings).state_settings(), "model": built.state_settings()},
+        reading=built.reading_settings(),
         settings=model_description(settings),
         written_ms=SystemClock().wall_ms(),
         streamnb=__version__,

@@ -275,7 +275,7 @@ class Engine:
             sections=frozen.sections,
             digest={},
             statistics=self._statistics(),
-            reading=self.classifier.reading(),
+            reading=self.classifier.reading_settings(),
             settings=self.description,
             source=self._identity,
             accounts={partition: replace(account) for partition, account in self.accounts.items()},
@@ -302,7 +302,7 @@ class Engine:
             _log.info("%s", worth)
 
     def _statistics(self) -> dict[str, object]:
-        return {"message": self.decoder.statistics(), "model": self.classifier.statistics()}
+        return {"message": self.decoder.state_settings(), "model": self.classifier.state_settings()}
 
     # ---- recovery
 
@@ -322,7 +322,7 @@ class Engine:
             check_identity(snapshot.source, self._identity, f"snapshot {snapshot.sequence}")
             self.accounts.update(snapshot.accounts)
         if snapshot is not None:
-            changes = differences(snapshot.reading, self.classifier.reading())
+            changes = differences(snapshot.reading, self.classifier.reading_settings())
             if changes:
                 self._note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
         self._begin_accounts(self._open())

@@ -1,16 +1,16 @@
 """What scores are worth, once labels come: accuracy, log loss, calibration, ranking, drift, comparisons.
 
-It knows scores and labels, and judges whatever keeps the Protocol `Learner`. It must not know which model it
-judges, nor whether the messages come from a file or a topic.
+It knows scores and labels, and judges whatever keeps the Protocol `OnlineModel`. It must not know which
+model it judges, nor whether the messages come from a file or a topic.
 """
 
 from streamnb.evaluation.comparison import Contender, beside_the_first, compare
 from streamnb.evaluation.drift import DETECTORS, Change, DriftSettings, DriftWatch
 from streamnb.evaluation.feedback import SHARE, TAUGHT, Feedback, Mode
-from streamnb.evaluation.intervals import Difference, Interval, bootstrap, difference, mcnemar
+from streamnb.evaluation.intervals import Difference, Interval, bootstrap, mcnemar, paired_difference
 from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
 from streamnb.evaluation.outcomes import LOG_LOSS_FLOOR, Outcomes, outcomes_of, predictions
-from streamnb.evaluation.prequential import WARM_UP, WINDOW, Evaluation, Learner, Prequential, evaluate
+from streamnb.evaluation.prequential import WARM_UP, WINDOW, Evaluation, OnlineModel, Prequential, evaluate
 from streamnb.evaluation.ranking import lam_pct, roc_curve, roca_loss_pct
 from streamnb.evaluation.report import Course, check_plotly, render_report
 from streamnb.evaluation.tally import BINS, Bin, Figures, Tally, Window
@@ -35,9 +35,9 @@ __all__ = [
     "Feedback",
     "Figures",
     "Interval",
-    "Learner",
     "LiveEvaluation",
     "Mode",
+    "OnlineModel",
     "Outcomes",
     "Prequential",
     "Tally",
@@ -46,11 +46,11 @@ __all__ = [
     "bootstrap",
     "check_plotly",
     "compare",
-    "difference",
     "evaluate",
     "lam_pct",
     "mcnemar",
     "outcomes_of",
+    "paired_difference",
     "predictions",
     "render_report",
     "roc_curve",

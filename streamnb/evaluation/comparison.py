@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from streamnb.base import Batch
 from streamnb.evaluation.feedback import Feedback
-from streamnb.evaluation.intervals import Difference, difference
-from streamnb.evaluation.prequential import Evaluation, Learner, Prequential, evaluate
+from streamnb.evaluation.intervals import Difference, paired_difference
+from streamnb.evaluation.prequential import Evaluation, OnlineModel, Prequential, evaluate
 
 
 @dataclass(slots=True)
@@ -18,12 +18,12 @@ class Contender:
     Parameters
     ----------
     name : str
-    model : Learner
+    model : OnlineModel
     judgement : Prequential
     """
 
     name: str
-    model: Learner
+    model: OnlineModel
     judgement: Prequential
 
 
@@ -74,6 +74,6 @@ def beside_the_first(
     found: list[tuple[Evaluation, Difference | None]] = []
     for contender in contenders:
         other = contender.judgement.outcomes()
-        apart = None if contender is contenders[0] else difference(other, first, seed)
+        apart = None if contender is contenders[0] else paired_difference(other, first, seed)
         found.append((contender.judgement.figures(contender.model.classes), apart))
     return found

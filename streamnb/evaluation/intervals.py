@@ -107,7 +107,7 @@ def bootstrap(outcomes: Outcomes, *, two_classes: bool, seed: int = 0) -> dict[s
     }
 
 
-def difference(first: Outcomes, second: Outcomes, seed: int = 0) -> Difference:
+def paired_difference(first: Outcomes, second: Outcomes, seed: int = 0) -> Difference:
     """How a model compares with a second one that judged the same messages.
 
     Parameters
@@ -123,7 +123,8 @@ def difference(first: Outcomes, second: Outcomes, seed: int = 0) -> Difference:
     >>> from streamnb.evaluation.outcomes import outcomes_of
     >>> batch = Batch({"text": ["win", "lunch"] * 40}, ["spam", "ham"] * 40)
     >>> first, second = (NaiveBayes(TEXT_ONLY, head=head) for head in ("calibrated", "product"))
-    >>> found = difference(*(outcomes_of(model.step(batch), batch.labels) for model in (first, second)))
+    >>> of_both = [outcomes_of(model.step(batch), batch.labels) for model in (first, second)]
+    >>> found = paired_difference(*of_both)
     >>> found.mcnemar_p, found.within_noise
     (1.0, False)
     """

@@ -24,7 +24,7 @@ WINDOW = 1_000
 WARM_UP = 500
 
 
-class Learner(Protocol):
+class OnlineModel(Protocol):
     """What can be judged: a model that scores messages and learns their labels, in order."""
 
     @property
@@ -175,7 +175,7 @@ class Prequential:
 
 
 def evaluate(
-    model: Learner,
+    model: OnlineModel,
     batches: Iterable[Batch],
     feedback: Feedback | None = None,
     judgement: Prequential | None = None,
@@ -184,7 +184,7 @@ def evaluate(
 
     Parameters
     ----------
-    model : Learner
+    model : OnlineModel
     batches : iterable of Batch
     feedback : Feedback, optional
         Which labels the model learns, and when; all are judged by. By default every label, at once.

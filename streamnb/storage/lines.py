@@ -18,7 +18,7 @@ from typing import Self
 
 from streamnb.errors import DataError, DeliveryError, SettingsError, StreamnbError
 from streamnb.storage.files import sync_directory, write_all
-from streamnb.storage.os_errors import refusal, translated
+from streamnb.storage.os_errors import storage_error, translated
 
 _CHUNK_BYTES = 1 << 18  # one read; a pipe gives at most 64 KiB at once
 _LINES_BYTES_MAX = 1 << 24  # after so many bytes `read_lines` is content with fewer lines than asked
@@ -144,7 +144,7 @@ class LineReader:
             )
             self._failure.__cause__ = error
         except OSError as error:
-            self._failure = refusal("read", self._name, error)
+            self._failure = storage_error("read", self._name, error)
             self._failure.__cause__ = error
         return None
 
@@ -287,7 +287,7 @@ class Appender:
             self._failure = DeliveryError(f"The reader of {self._name} has gone.", "Start it again.")
             raise self._failure from error
         except OSError as error:
-            self._failure = refusal("write", self._name, error)
+            self._failure = storage_error("write", self._name, error)
             raise self._failure from error
 
 

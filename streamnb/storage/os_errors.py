@@ -24,14 +24,14 @@ _HINTS = {
 }
 
 
-def refusal(
+def storage_error(
     doing: str, path: Path | str, error: OSError, kind: type[StreamnbError] = StorageError
 ) -> StreamnbError:
     """The error for what could not be done to a path.
 
     Examples
     --------
-    >>> print(refusal("write", "scores.jsonl", OSError(errno.ENOSPC, "No space left on device")))
+    >>> print(storage_error("write", "scores.jsonl", OSError(errno.ENOSPC, "No space left on device")))
     Cannot write scores.jsonl: No space left on device. Free space on the disk, or choose another directory.
     """
     reason = error.strerror or str(error)
@@ -45,4 +45,4 @@ def translated(doing: str, path: Path | str, kind: type[StreamnbError] = Storage
     try:
         yield
     except OSError as error:
-        raise refusal(doing, path, error, kind) from error
+        raise storage_error(doing, path, error, kind) from error

@@ -11,7 +11,7 @@ from streamnb.errors import RecordError
 _UTF_16 = re.compile(rb"(?:[\t-~]\x00){2}|(?:\x00[\t-~]){2}")
 
 
-def refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
+def json_fault(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
     """What to say of a record that the parser refused.
 
     Examples
@@ -19,7 +19,7 @@ def refusal(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
     >>> try:
     ...     orjson.loads(b'{"id": NaN}')
     ... except orjson.JSONDecodeError as error:
-    ...     print(refusal(b'{"id": NaN}', error))
+    ...     print(json_fault(b'{"id": NaN}', error))
     NaN and Infinity are no JSON numbers.
     """
     what = error.msg

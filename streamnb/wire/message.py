@@ -28,7 +28,7 @@ from streamnb.wire.field_values import (
     read_text,
     read_weight,
 )
-from streamnb.wire.json_faults import refusal
+from streamnb.wire.json_faults import json_fault
 
 OWN = "streamnb."  # of the headers of dead letters
 LABEL_CHARACTERS_MAX = 256  # every later score names every class: one long label would make all of them long
@@ -138,7 +138,7 @@ class Decoder:
         }
         self._needed = fields.text or tuple(self._readers)
 
-    def statistics(self) -> dict[str, object]:
+    def state_settings(self) -> dict[str, object]:
         """The settings that the statistics depend on: not the limit, nor what a message is called."""
         fields = msgspec.to_builtins(self.fields)
         for limit_or_name in ("bytes_max", "key_bytes_max", "headers_max", "id"):
@@ -236,7 +236,7 @@ class Decoder:
             try:
                 message = loads(value)
             except orjson.JSONDecodeError as error:
-                refused.append((row, refusal(value, error)))
+                refused.append((row, json_fault(value, error)))
                 continue
             if not isinstance(message, dict):
                 what = f"The record is a JSON {type(message).__name__}, not an object."

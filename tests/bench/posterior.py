@@ -25,7 +25,7 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 from streamnb.cli.peers import peer
 from streamnb.config import build_model, load_settings
 from streamnb.errors import DataError
-from streamnb.evaluation import Contender, Difference, Evaluation, Prequential, compare, difference
+from streamnb.evaluation import Contender, Difference, Evaluation, Prequential, compare, paired_difference
 from tests.bench.common import DATA, ROOT, STREAMS, Stream, machine, markdown, progress, read_stream, versions
 from tests.bench.streams import PACKAGES, batches
 
@@ -80,7 +80,7 @@ def judge(stream: Stream) -> Judged:
     return Judged(
         {one.name: one.judgement.figures(one.model.classes) for one in contenders},
         {
-            (ours, theirs): difference(outcomes[ours], outcomes[theirs])
+            (ours, theirs): paired_difference(outcomes[ours], outcomes[theirs])
             for ours, peers in BESIDE.items()
             for theirs in peers
         },

@@ -31,7 +31,7 @@ from streamnb.base.batch import Batch, Label
 from streamnb.cli.peers import peer
 from streamnb.config import build_model, load_settings
 from streamnb.errors import DataError
-from streamnb.evaluation import Evaluation, Learner, evaluate
+from streamnb.evaluation import Evaluation, OnlineModel, evaluate
 from tests.bench.common import (
     DATA,
     ROOT,
@@ -52,7 +52,7 @@ CONFIGS = ("textbook", "spam", "spam-accurate")
 BATCH = 2_000  # messages, as the engine polls them
 
 
-def models(stream: Stream) -> Iterator[tuple[str, Learner]]:
+def models(stream: Stream) -> Iterator[tuple[str, OnlineModel]]:
     """What is compared, by the name of its column; each is new."""
     words = load_settings(ROOT / "configs" / "spam.toml")
     for name, title in PEERS.items():
@@ -61,7 +61,7 @@ def models(stream: Stream) -> Iterator[tuple[str, Learner]]:
         yield f"{name}.toml", build_model(load_settings(ROOT / "configs" / f"{name}.toml"))
 
 
-def judged(stream: Stream, model: Learner) -> Evaluation:
+def judged(stream: Stream, model: OnlineModel) -> Evaluation:
     """A model's figures over a stream."""
     judgements = [judgement for judgement, _ in evaluate(model, batches(stream))]
     return judgements[-1].figures(model.classes)

@@ -25,7 +25,7 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 from streamnb.base.batch import Batch, Floats, Scores
 from streamnb.cli.peers import peer
 from streamnb.config import Settings, build_model, load_settings
-from streamnb.evaluation import Learner, Prequential
+from streamnb.evaluation import OnlineModel, Prequential
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from tests.bench.common import DATA, ROOT, Stream, machine, markdown, progress, read_stream
 from tests.bench.stress_streams import HARD, Hard, hard_streams
@@ -57,7 +57,7 @@ class Figures(NamedTuple):
         return f"{self.accuracy:.4f} / {self.log_loss:.4f} / {roca} / {self.ece:.4f}"
 
 
-def said_of(hard: Hard, model: Learner) -> Said:
+def said_of(hard: Hard, model: OnlineModel) -> Said:
     """What a model says; a late label comes with its message again, as it does on a topic."""
     stream = hard.stream
     n, width = len(stream), len(stream.classes)
@@ -166,7 +166,7 @@ def main() -> None:
     for hard in hard_streams(options.data, options.streams):
         row = {}
         for name in (*PEERS, *OURS):
-            model: Learner
+            model: OnlineModel
             if name in settings:
                 model = build_model(settings[name])
             else:

@@ -14,7 +14,7 @@ from streamnb.base.record import Partition
 from streamnb.base.snapshot import Snapshot
 from streamnb.cli import app
 from streamnb.cli.snapshot import tables as export
-from streamnb.cli.snapshot.diff import Change, difference
+from streamnb.cli.snapshot.diff import Change, snapshot_difference
 from streamnb.cli.snapshot.merge import merged
 from streamnb.config import (
     Settings,
@@ -51,14 +51,14 @@ def learned(
 def test_a_snapshot_does_not_differ_from_itself() -> None:
     """Nor from the same mail learned again."""
     for snapshot in (learned(MAIL), mixed_example()):
-        assert difference(snapshot, snapshot)[1:] == ([], [], [], 0, [])
-    assert difference(learned(MAIL), learned(MAIL)).same_state
+        assert snapshot_difference(snapshot, snapshot)[1:] == ([], [], [], 0, [])
+    assert snapshot_difference(learned(MAIL), learned(MAIL)).same_state
 
 
 def test_what_differs_is_named_and_the_most_changed_counts_first() -> None:
     """Settings, positions, classes, counts."""
     words = decode_settings({"tokens": {"rule": "words"}}, "here")
-    found = difference(learned(MAIL), learned((*MAIL, *LATER)), top=2)
+    found = snapshot_difference(learned(MAIL), learned((*MAIL, *LATER)), top=2)
 
     assert not found.same_state
     assert found.settings == []
@@ -67,7 +67,11 @@ def test_what_differs_is_named_and_the_most_changed_counts_first() -> None:
     assert found.tokens_changed == 5
     assert found.most_changed[0] == Change("words", "money", "spam", 177 / 256, (177 + 281) / 256)
     assert len(found.most_changed) == 2
-    assert difference(learned(MAIL), learned(MAIL, settings=words)).settings[0].startswith("statistics.model")
+    assert (
+        snapshot_difference(learned(MAIL), learned(MAIL, settings=words))
+        .settings[0]
+        .startswith("statistics.model")
+    )
 
 
 def test_merged_is_what_one_model_would_have_learned_of_both() -> None:

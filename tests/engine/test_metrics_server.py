@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from streamnb.engine import metrics_server as metrics_page
+from streamnb.engine import metrics_server
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.metrics_server import CONNECTIONS_MAX, serve_metrics
 
@@ -63,7 +63,7 @@ def test_G1_a_line_without_end_is_cut_off(port: int) -> None:
 
 def test_G2_those_who_say_nothing_are_few_and_hung_up_on(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three hundred take the threads of sixteen; when their time is over the page is there again."""
-    monkeypatch.setattr(metrics_page, "CONNECTION_S_MAX", 2.0)
+    monkeypatch.setattr(metrics_server, "CONNECTION_S_MAX", 2.0)
     before = threading.active_count()
     with ExitStack() as stack:
         for number in range(300):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from streamnb.base.batch import Floats
-from streamnb.evaluation import Outcomes, bootstrap, difference, lam_pct, mcnemar
+from streamnb.evaluation import Outcomes, bootstrap, lam_pct, mcnemar, paired_difference
 from streamnb.evaluation.intervals import DRAWN_MAX
 
 
@@ -105,7 +105,10 @@ def test_a_difference_is_told_from_noise() -> None:
     draw, n = np.random.default_rng(4), 2000
     loss, right = draw.exponential(size=n), np.ones(n, np.bool_)
     better, level = outcomes(loss - 0.01, right), outcomes(loss + draw.normal(size=n) + 0.001, right)
-    first, second = difference(better, outcomes(loss, right)), difference(level, outcomes(loss, right))
+    first, second = (
+        paired_difference(better, outcomes(loss, right)),
+        paired_difference(level, outcomes(loss, right)),
+    )
     assert first.log_loss == pytest.approx(-0.01)
     assert not first.within_noise
     assert second.within_noise

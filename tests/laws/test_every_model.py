@@ -22,11 +22,11 @@ from streamnb.naive_bayes.event_models import (
 from streamnb.naive_bayes.event_models.priors import FallbackPrior
 from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace, NoSmoothing
 from streamnb.naive_bayes.features.readers import Categories, Category, Flags, Number, Numbers, Terms, Words
+from streamnb.naive_bayes.model.message_features import read_message
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-from streamnb.naive_bayes.model.reading import read
 from streamnb.naive_bayes.model.view import EVERY_FIELD, View
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
-from streamnb.naive_bayes.statistics.scatter_block import ScatterBlock
+from streamnb.naive_bayes.statistics.scatter import Scatter
 
 COMPLEMENT = Multinomial(Laplace(1.0), "counts", "smooth", complement=True)
 MODELS: dict[str, Callable[[], NaiveBayes]] = {
@@ -196,7 +196,7 @@ def test_what_is_unlearned_leaves_no_trace(
     for view, block in model.blocks.items():
         other = expected.blocks[view]
         if not isinstance(block, NumberBlock) or not isinstance(other, NumberBlock):
-            if isinstance(block, ScatterBlock) and isinstance(other, ScatterBlock):
+            if isinstance(block, Scatter) and isinstance(other, Scatter):
                 assert sorted(block.names) == sorted(other.names)
             continue
         assert block.numbers.keys() == other.numbers.keys()
@@ -293,7 +293,7 @@ def test_linear_weights_are_the_model(
     view = model.views[0]
     for x, _, _ in queries:
         columns = {name: [value] for name, value in x.items()}
-        (features,) = read(model.views, model.tokenizer, columns, 0).features
+        (features,) = read_message(model.views, model.tokenizer, columns, 0).features
         if isinstance(features, float):
             features = {} if math.isnan(features) else {"": features}
         known = {key for key in features if (view.name, key) in weights}

@@ -110,7 +110,7 @@ def test_T1_the_shipped_configurations_do_not_fall(config: str, rare_at: int) ->
 @pytest.mark.parametrize("n", [1, 7, 40])
 def test_T1_unknown_words_are_nothing_to_every_text_view(n: int) -> None:
     """All rows of phi that come of text are 0, of words, pairs, characters and edges alike."""
-    from streamnb.naive_bayes.model.reading import read
+    from streamnb.naive_bayes.model.message_features import read_message
 
     model = build(load_settings(CONFIGS / "spam-accurate.toml"))
     assert isinstance(model, NaiveBayes)
@@ -118,7 +118,7 @@ def test_T1_unknown_words_are_nothing_to_every_text_view(n: int) -> None:
         model.learn_one({"text": text}, label)
     letters = "ыжщюэ"  # shares no character run with the corpus, digits included
     text = " ".join(letters[i % 5] * (5 + i) for i in range(n))
-    reading = read(model.views, model.tokenizer, {"text": [text]}, 0)
+    reading = read_message(model.views, model.tokenizer, {"text": [text]}, 0)
     phi = model.evidence(reading, model.active()).phi
     assert len(phi) == 4 * 4 + 2
     assert phi[:16] == [[0.0, 0.0]] * 16

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb.errors import DataError, DeliveryError, SettingsError, StorageError
-from streamnb.storage import lines as lines_room
+from streamnb.storage import lines as lines_module
 from streamnb.storage.lines import LongLine, open_append, open_lines
 from tests.support.disk import Fault, names, run_python
 
@@ -72,7 +72,7 @@ def test_lines_do_not_depend_on_how_they_are_read(
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         path = Path(directory) / ("a.gz" if packed else "a")
         path.write_bytes(gzip.compress(content) if packed else content)
-        patch.setattr(lines_room, "_CHUNK_BYTES", chunk_bytes)
+        patch.setattr(lines_module, "_CHUNK_BYTES", chunk_bytes)
 
         assert read_all(path, line_bytes_max, n) == expected(content, line_bytes_max)
 

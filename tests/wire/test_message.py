@@ -329,19 +329,19 @@ def test_the_limit_of_bytes_is_itself_allowed(bytes_max: int) -> None:
 
 def test_what_it_reads_is_part_of_the_statistics() -> None:
     """Fields and labels: other ones would count other things."""
-    assert RICH.statistics() != PLAIN.statistics()
+    assert RICH.state_settings() != PLAIN.state_settings()
     for other in (MessageFields(text=("body",)), MessageFields(label="y"), MessageFields(weight="w")):
-        assert Decoder(other).statistics() != PLAIN.statistics()
+        assert Decoder(other).state_settings() != PLAIN.state_settings()
 
 
 def test_a_limit_and_a_name_are_no_part_of_the_statistics() -> None:
     """Raising the one or moving the other must not cost a model its state."""
-    assert Decoder(MessageFields(id="key", bytes_max=7)).statistics() == PLAIN.statistics()
+    assert Decoder(MessageFields(id="key", bytes_max=7)).state_settings() == PLAIN.state_settings()
 
 
 def test_labels_are_part_of_the_statistics() -> None:
     """By what they stand for."""
-    assert RICH.statistics()["labels"] == {
+    assert RICH.state_settings()["labels"] == {
         "true": "spam",
         "false": "ham",
         "1": "one",

@@ -24,6 +24,7 @@ from streamnb.cli.demo.mailbox import mailbox
 from streamnb.config import build_engine, decode_settings
 from streamnb.engine import Engine, Metrics
 from streamnb.errors import SettingsError, StreamnbError, TransportError
+from streamnb.evaluation import LOG_LOSS_FLOOR
 from streamnb.transports.embedded import EmbeddedBroker
 from streamnb.transports.kafka import KafkaSink, KafkaSource
 
@@ -31,7 +32,6 @@ AHEAD_MAX = 2000
 REPORT_EVERY = 200
 NONSENSE_EVERY = 300  # a record that is no message, so that a dead letter is seen
 TERMINAL_RATE = 40.0  # messages a second that an eye can follow
-LOG_LOSS_FLOOR = 1e-15
 
 Mail = Mapping[str, str | None]
 

@@ -10,10 +10,10 @@ from streamnb.cli.peers.sklearn import SklearnNB
 from streamnb.cli.peers.vowpal import Line, VowpalWabbit, our_tokens, own_words
 from streamnb.config import Settings
 from streamnb.errors import SettingsError
-from streamnb.evaluation import Learner
+from streamnb.evaluation import OnlineModel
 from streamnb.naive_bayes import Laplace, Multinomial, NaiveBayes, TextReader, View, reads_text
 
-Maker = Callable[[Settings, Sequence[Label]], Learner]
+Maker = Callable[[Settings, Sequence[Label]], OnlineModel]
 
 
 def plain(settings: Settings, classes: Sequence[Label]) -> NaiveBayes:
@@ -24,7 +24,7 @@ def plain(settings: Settings, classes: Sequence[Label]) -> NaiveBayes:
 
 
 def _vowpal(options: str, *, ours: bool = False) -> Maker:
-    def make(settings: Settings, classes: Sequence[Label]) -> Learner:
+    def make(settings: Settings, classes: Sequence[Label]) -> OnlineModel:
         line: Line = our_tokens(_readers(settings), settings.tokens) if ours else own_words
         return VowpalWabbit(settings.message.text, classes, options, line)
 
@@ -44,7 +44,7 @@ PEERS: dict[str, Maker] = {
 text, each once a message; the others read words by themselves."""
 
 
-def peer(name: str, settings: Settings, classes: Sequence[Label]) -> Learner:
+def peer(name: str, settings: Settings, classes: Sequence[Label]) -> OnlineModel:
     """A peer that has learned nothing.
 
     Parameters

@@ -16,7 +16,7 @@ from streamnb.naive_bayes import softmax
 
 
 class Peer(ABC):
-    """Somebody else's model behind `streamnb.evaluation.Learner`; the weights of messages are not looked at.
+    """Another project's model behind `streamnb.evaluation.OnlineModel`; it ignores the messages' weights.
 
     Parameters
     ----------

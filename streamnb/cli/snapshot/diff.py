@@ -27,7 +27,7 @@ def diff(
     json: JsonOption = False,
 ) -> None:
     """Say what differs between two snapshots: settings, offsets, classes, the counts that changed most."""
-    found = difference(read_snapshot(before), read_snapshot(after), top)
+    found = snapshot_difference(read_snapshot(before), read_snapshot(after), top)
     if json:
         most = [change._asdict() for change in found.most_changed]
         print(orjson.dumps({**found._asdict(), "most_changed": most}).decode())
@@ -50,7 +50,7 @@ class Change(NamedTuple):
     after: float
 
 
-class Difference(NamedTuple):
+class SnapshotDifference(NamedTuple):
     """What tells one snapshot from another.
 
     Parameters
@@ -73,7 +73,7 @@ class Difference(NamedTuple):
     most_changed: list[Change]
 
 
-def difference(before: Snapshot, after: Snapshot, top: int = 10) -> Difference:
+def snapshot_difference(before: Snapshot, after: Snapshot, top: int = 10) -> SnapshotDifference:
     """Compare two snapshots, of one stream or of two.
 
     Parameters
@@ -93,7 +93,7 @@ def difference(before: Snapshot, after: Snapshot, top: int = 10) -> Difference:
     _, old = restore_model(before)
     _, new = restore_model(after)
     changes = list(_changes(old, new))
-    return Difference(
+    return SnapshotDifference(
         before.digest["all"] == after.digest["all"],
         differences(
             {"statistics": before.statistics, "reading": before.reading},

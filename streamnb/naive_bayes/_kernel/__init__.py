@@ -15,21 +15,21 @@ from streamnb.base import twins
 if TYPE_CHECKING:
     from streamnb.naive_bayes._kernel.buffers import Buffer
     from streamnb.naive_bayes._kernel.counts import CountStore
-    from streamnb.naive_bayes._kernel.occurrences import Occurrences
+    from streamnb.naive_bayes._kernel.occurrences import AbsentWords
     from streamnb.naive_bayes._kernel.per_name import FieldTotal, Moments
     from streamnb.naive_bayes._kernel.step import Driver
 
     compiled: bool
     reason: str
 
-__all__ = ["CountStore", "Driver", "FieldTotal", "Moments", "Occurrences", "compiled", "memory", "reason"]
+__all__ = ["AbsentWords", "CountStore", "Driver", "FieldTotal", "Moments", "compiled", "memory", "reason"]
 
 compiled, reason = False, "STREAMNB_PURE is set"
 if twins.WANTED:
     try:
         from streamnb.naive_bayes._kernel.buffers import Buffer
         from streamnb.naive_bayes._kernel.counts import CountStore
-        from streamnb.naive_bayes._kernel.occurrences import Occurrences
+        from streamnb.naive_bayes._kernel.occurrences import AbsentWords
         from streamnb.naive_bayes._kernel.per_name import FieldTotal, Moments
         from streamnb.naive_bayes._kernel.step import Driver
     except ImportError as error:

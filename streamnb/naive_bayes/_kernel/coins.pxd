@@ -109,7 +109,7 @@ cdef inline void recount_left(Coins* coins, const Table* table, uint64_t view, c
 
 
 cdef inline double all_absent(Coins* coins, uint64_t vocabulary, double b, uint64_t* certain) noexcept nogil:
-    """The twin of `Occurrences.all_absent`: the sum, and into `certain` the words left out of it."""
+    """The twin of `AbsentWords.all_absent`: the sum, and into `certain` the words left out of it."""
     cdef uint64_t i
     cdef int64_t never
     cdef double rest, total

@@ -250,7 +250,7 @@ cdef inline int count_features(
 ) noexcept nogil:
     """Make those of a view, which begin at number `first`, different from each other, and count them.
 
-    Reading them all, hashing them all and only then telling them apart lets the processor do each step for
+    MessageFeatures them all, hashing them all and only then telling them apart lets the processor do each step for
     many at once: a hash of bytes just written, or a look at where it has been seen, would wait for the one before.
     """
     cdef uint64_t i, at, last = n[0], kept = first

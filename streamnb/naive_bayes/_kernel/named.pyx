@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Blocks of named values on their way into C: the twin of `streamnb.naive_bayes.model.reading.block`.
+"""Blocks of named values on their way into C: the twin of `streamnb.naive_bayes.model.message_features.block`.
 
 Text names with plain values are taken as they are; of anything else the plain reading says what it is. The
 statistics of a name are found when nothing runs any more but this, for values may run code of their own.

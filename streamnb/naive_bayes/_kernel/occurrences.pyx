@@ -13,7 +13,7 @@ from streamnb.naive_bayes._kernel.coins cimport Coins, Step, all_absent, heard, 
 
 
 @cython.final
-cdef class Occurrences:
+cdef class AbsentWords:
     """Per class, the messages learned and how many words have each count; see the plain twin."""
 
     def __cinit__(self, n_classes=0):
@@ -128,7 +128,7 @@ cdef class Occurrences:
 
 def _made(messages, histograms):
     """A copy, from what `__reduce__` gave."""
-    made = Occurrences(len(messages))
+    made = AbsentWords(len(messages))
     pairs = [(np.array(list(each), np.float64), np.array(list(each.values()), np.int64)) for each in histograms]
-    (<Occurrences>made)._fill(pairs, messages)
+    (<AbsentWords>made)._fill(pairs, messages)
     return made

@@ -50,7 +50,7 @@ from streamnb.naive_bayes._kernel.head cimport (
     never_labelled, normal_evidence, soften
 )
 from streamnb.naive_bayes._kernel.named cimport BlockReader
-from streamnb.naive_bayes._kernel.occurrences cimport Occurrences
+from streamnb.naive_bayes._kernel.occurrences cimport AbsentWords
 from streamnb.naive_bayes._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
 from streamnb.naive_bayes._kernel.tokens cimport (
     PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, PyUnicode_KIND, Scratch, Text, Tokens, alphabet, grow,
@@ -653,8 +653,8 @@ cdef class Driver:
         for c in range(self.n_classes):
             self.class_counts[c] = model.class_counts[c]
         for i, name in self.coins:
-            (<Occurrences>model.tallies[name]).reserve(width)
-            self.views[i].coins = (<Occurrences>model.tallies[name]).coins
+            (<AbsentWords>model.tallies[name]).reserve(width)
+            self.views[i].coins = (<AbsentWords>model.tallies[name]).coins
         for i, moments in enumerate(model.moments.values()):
             _fill(self.moments[i].n, moments.n)
             _fill(self.moments[i].mean, moments.mean)

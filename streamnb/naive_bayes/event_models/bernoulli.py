@@ -15,7 +15,7 @@ import msgspec
 
 from streamnb.naive_bayes.event_models.smoothing import Beta
 from streamnb.naive_bayes.features.readers import field_of
-from streamnb.naive_bayes.statistics.absent_words import Occurrences
+from streamnb.naive_bayes.statistics.absent_words import AbsentWords
 from streamnb.naive_bayes.statistics.counts import Counted
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 
@@ -41,7 +41,7 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
     The lectures' neurips: in no message of either class. Add-one smoothing gives it 1/(n_c + 2).
 
     >>> from streamnb.naive_bayes.statistics.counts import ViewCounts
-    >>> counts, occurrences = ViewCounts(2), Occurrences(2)
+    >>> counts, occurrences = ViewCounts(2), AbsentWords(2)
     >>> for words, c in [({"free": 1.0}, 0), ({"free": 1.0}, 0), ({"lunch": 1.0}, 1)]:
     ...     occurrences.add(counts.rows, words, c)
     ...     counts.add(words, c)
@@ -58,7 +58,7 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
         self,
         features: Mapping[str, float],
         counts: Counted,
-        occurrences: Occurrences,
+        occurrences: AbsentWords,
         active: Sequence[int],
         scale: float = 1.0,
     ) -> Iterator[tuple[str, list[float]]]:

@@ -182,6 +182,10 @@ class Multinomial(
         return odds
 
 
+VIEW_FEATURES = 4
+"""How many features per class a text view brings to the calibrated head: those of `against_rest`."""
+
+
 def against_rest(odds: Sequence[TokenOdds], n_classes: int) -> list[list[float]]:
     """Four features per class of what a view's known tokens say together.
 
@@ -193,7 +197,7 @@ def against_rest(odds: Sequence[TokenOdds], n_classes: int) -> list[list[float]]
     list of four lists of float, each of length `n_classes`
         All 0 without a known token.
     """
-    x, q, rare_x, rare_q = ([0.0] * n_classes for _ in range(4))
+    x, q, rare_x, rare_q = ([0.0] * n_classes for _ in range(VIEW_FEATURES))
     k = 0.0
     for _, f, rare, d in odds:
         k += f

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from streamnb.base import Floats
 from streamnb.naive_bayes.statistics.inverse_scatter import VARIANCE_MIN, inverted
 from streamnb.naive_bayes.statistics.scatter import Scatter, present
-from streamnb.naive_bayes.statistics.scatter_block import ScatterBlock
 
 SPREADS_MAX = 1e100  # further out all is equally impossible, and squares would overflow
 
@@ -121,9 +120,9 @@ class Multivariate(
             found = self.messages_per_coordinate
             raise ValueError(f"`messages_per_coordinate` must be at least 1 and finite, not {found!r}")
 
-    def statistic(self) -> ScatterBlock:
+    def statistic(self) -> Scatter:
         """Scatter that keeps the inverse this covariance needs."""
-        return ScatterBlock(shared=self.covariance == "shared")
+        return Scatter(shared=self.covariance == "shared")
 
     def log_density(
         self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int], scale: float = 1.0

@@ -41,12 +41,12 @@ def stop_words_of(languages: tuple[str, ...]) -> frozenset[str]:
     return frozenset(lower(word) for word in stopwordsiso.stopwords(languages))
 
 
-def fingerprint(words: frozenset[str]) -> str:
+def words_fingerprint(words: frozenset[str]) -> str:
     """What tells one list from another: 16 hexadecimal digits of the BLAKE2 hash of its sorted lines.
 
     Examples
     --------
-    >>> fingerprint(frozenset({"a", "the"}))
+    >>> words_fingerprint(frozenset({"a", "the"}))
     '22d06f9939df2e23'
     """
     text = "\n".join(sorted(words))

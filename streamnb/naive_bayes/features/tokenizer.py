@@ -33,7 +33,7 @@ from streamnb.naive_bayes.features.alphabet import (
     lower,
 )
 from streamnb.naive_bayes.features.entities import Whole, WholeReader
-from streamnb.naive_bayes.features.stop_words import fingerprint, stop_words_of
+from streamnb.naive_bayes.features.stop_words import stop_words_of, words_fingerprint
 
 _UNICODE_WORDS = re.compile(r"\w+|[^\w\s]")
 _PEERS_WORDS = re.compile(r"\w\w+")
@@ -123,7 +123,7 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError('`whole` goes with the rule "unicode"; the rule "words" has no marks in a token')
         stop_words_of(self.stop_words)
 
-    def statistics(self) -> dict[str, object]:
+    def state_settings(self) -> dict[str, object]:
         """What counts depend on; an option that is off is not named, as if there were no such option.
 
         Stop words are named with a fingerprint: a list that changed is another setting.
@@ -139,7 +139,7 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             settings["token_length_min"] = self.token_length_min
         if self.stop_words:
             settings["stop_words"] = sorted(set(self.stop_words))
-            settings["stop_words_fingerprint"] = fingerprint(stop_words_of(self.stop_words))
+            settings["stop_words_fingerprint"] = words_fingerprint(stop_words_of(self.stop_words))
         return settings
 
     def read(self, text: str) -> Text:

@@ -9,7 +9,7 @@ from streamnb.naive_bayes.event_models import Bernoulli, Categorical, Gaussian, 
 from streamnb.naive_bayes.event_models.priors import FallbackPrior, FixedPrior, Prior
 from streamnb.naive_bayes.features.readers import Categories, Flags, Numbers
 from streamnb.naive_bayes.model.view import View
-from streamnb.naive_bayes.statistics.absent_words import Occurrences
+from streamnb.naive_bayes.statistics.absent_words import AbsentWords
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 from streamnb.naive_bayes.statistics.forgetting import Decay
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
@@ -48,12 +48,12 @@ def draws_words(view: View) -> bool:
     return isinstance(view.event_model, Multinomial) and not view.event_model.complement
 
 
-def tally_of(view: View, *, compiled: bool) -> Occurrences | FieldTotals | None:
+def tally_of(view: View, *, compiled: bool) -> AbsentWords | FieldTotals | None:
     """What a view's formula needs beside its counts, empty; ``None`` where it needs nothing."""
     if view.keeps != "counts" or isinstance(view.event_model, Multinomial):
         return None
     if isinstance(view.event_model, Bernoulli) and not isinstance(view.reader, Flags):
-        return _kernel.Occurrences() if compiled else Occurrences()
+        return _kernel.AbsentWords() if compiled else AbsentWords()
     return FieldTotals(kind=_kernel.FieldTotal) if compiled else FieldTotals()
 
 

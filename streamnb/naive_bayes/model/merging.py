@@ -15,12 +15,11 @@ from contextlib import ExitStack, contextmanager
 from typing import cast
 
 from streamnb.base import Label
-from streamnb.naive_bayes.model.reading import Reading
+from streamnb.naive_bayes.model.message_features import MessageFeatures
 from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.statistics.counts import CountStore
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN, fade_sums
-
-_ROUNDING = 1e-9
+from streamnb.naive_bayes.statistics.moments import WEIGHT_ROUNDING
 
 
 def fade(state: State, factor: float) -> None:
@@ -41,7 +40,9 @@ def fade(state: State, factor: float) -> None:
     state.recount()
 
 
-def unlearn(state: State, reading: Reading, label: Label, weight: float, at: float | None = None) -> None:
+def unlearn(
+    state: State, message: MessageFeatures, label: Label, weight: float, at: float | None = None
+) -> None:
     """Take back one message; the head's weights stay as they are.
 
     Parameters
@@ -63,13 +64,13 @@ def unlearn(state: State, reading: Reading, label: Label, weight: float, at: flo
         if c is not None and weight < FORGOTTEN:  # it was taken back by time
             state.learned = max(0, state.learned - 1)
             return
-    if c is None or state.class_counts[c] < weight * (1 - _ROUNDING):
+    if c is None or state.class_counts[c] < weight * (1 - WEIGHT_ROUNDING):
         raise ValueError(f"no message of {label!r} of that weight was learned; nothing was unlearned")
     amounts: dict[str, dict[str, float]] = {}
     short = 0
-    for view, features in zip(state.views, reading.features, strict=True):
+    for view, features in zip(state.views, message.features, strict=True):
         if isinstance(features, float):
-            if not math.isnan(features) and state.moments[view.name].n[c] < weight * (1 - _ROUNDING):
+            if not math.isnan(features) and state.moments[view.name].n[c] < weight * (1 - WEIGHT_ROUNDING):
                 raise ValueError(f"view `{view.name}` has learned fewer numbers; nothing was unlearned")
         elif view.keeps == "block":
             state.blocks[view.name].check_removable(features, c, weight)
@@ -77,20 +78,20 @@ def unlearn(state: State, reading: Reading, label: Label, weight: float, at: flo
             wanted = {token: f * weight for token, f in features.items()}
             amounts[view.name], missing = _amounts(state, view.name, wanted, c)
             short += missing
-    _take_views(state, reading, c, weight, amounts)
+    _take_views(state, message, c, weight, amounts)
     weight = _taken(state, state.class_counts[c], weight)
     state.class_counts[c] -= weight
     if state.head is not None:
-        state.head.length.remove(reading.length, c, weight)
+        state.head.length.remove(message.length, c, weight)
     state.learned = max(0, state.learned - 1)
     state.fell_short += short
 
 
 def _take_views(
-    state: State, reading: Reading, c: int, weight: float, amounts: Mapping[str, Mapping[str, float]]
+    state: State, message: MessageFeatures, c: int, weight: float, amounts: Mapping[str, Mapping[str, float]]
 ) -> None:
     """Take a message's part of each view's statistics; `amounts` of each token of those that count."""
-    for view, features in zip(state.views, reading.features, strict=True):
+    for view, features in zip(state.views, message.features, strict=True):
         if isinstance(features, float):
             if not math.isnan(features):
                 moments = state.moments[view.name]
@@ -160,7 +161,7 @@ def subtract(state: State, other: State) -> None:
             other = _faded(other, state.decay.factor_of(other.decay))
         for label, n in zip(other.classes, other.class_counts, strict=True):
             known = state.class_counts[state.index[label]] if label in state.index else 0.0
-            if known < n * (1 - _ROUNDING):
+            if known < n * (1 - WEIGHT_ROUNDING):
                 raise ValueError(f"more messages of {label!r} than were learned; nothing was subtracted")
         pairs = [(j, state.index[label]) for j, label in enumerate(other.classes) if label in state.index]
         amounts = []
@@ -201,7 +202,7 @@ def _amounts(state: State, view: str, wanted: Mapping[str, float], c: int) -> tu
     for token, amount in wanted.items():
         row: Sequence[float] | None = rows.get(token)
         held = row[c] if row is not None else 0.0
-        if held < amount * (1 - _ROUNDING) and not (state.decay is not None and amount < FORGOTTEN):
+        if held < amount * (1 - WEIGHT_ROUNDING) and not (state.decay is not None and amount < FORGOTTEN):
             if not state.counts.evicted_tokens:
                 raise ValueError(f"{token!r} was not learned that often; nothing was changed")
             short += 1
@@ -212,7 +213,7 @@ def _amounts(state: State, view: str, wanted: Mapping[str, float], c: int) -> tu
 
 def _taken(state: State, held: float, amount: float) -> float:
     """What is taken of a sum: no more than there is, and all where only rounding of what faded would stay."""
-    if state.decay is not None and held <= amount * (1 + _ROUNDING):
+    if state.decay is not None and held <= amount * (1 + WEIGHT_ROUNDING):
         return held
     return min(held, amount)
 
@@ -235,7 +236,7 @@ def _remove(state: State, view: str, amounts: Mapping[str, float], c: int, weigh
 
 def _check_alike(state: State, other: State) -> None:
     """Raise ``ValueError`` where the settings that the statistics depend on differ."""
-    mine, theirs = state.statistics(), other.statistics()
+    mine, theirs = state.state_settings(), other.state_settings()
     different = [
         f"{key}: {mine.get(key)!r} here, {theirs.get(key)!r} there"
         for key in sorted(mine.keys() | theirs.keys())

@@ -11,15 +11,14 @@ import math
 from collections.abc import Iterator, Mapping
 
 from streamnb.base import Batch, Label, ScoreRows, Scores, checked_labels, likeliest
-from streamnb.naive_bayes.model import linear, sampling
-from streamnb.naive_bayes.model import merging as sums
-from streamnb.naive_bayes.model.reading import read
+from streamnb.naive_bayes.model import linear, merging, sampling
+from streamnb.naive_bayes.model.message_features import read_message
 from streamnb.naive_bayes.model.scoring import columns_of
-from streamnb.naive_bayes.model.step import Learner
+from streamnb.naive_bayes.model.step import PlainStep
 from streamnb.naive_bayes.statistics.forgetting import seconds
 
 
-class NaiveBayes(Learner):
+class NaiveBayes(PlainStep):
     """An online naive Bayes over one or more views of a message.
 
     Parameters
@@ -109,7 +108,9 @@ class NaiveBayes(Learner):
                 return dict(zip(scores.classes, scores.posterior[0].tolist(), strict=True)) if score else {}
             (label,), _ = checked_labels(Batch(fields, [label], [weight]), self.classes)
             rows = ScoreRows()
-            self._message(rows, read(self.views, self.tokenizer, fields, 0), label, weight, score=score)
+            self._message(
+                rows, read_message(self.views, self.tokenizer, fields, 0), label, weight, score=score
+            )
             return dict(zip(self.classes, rows.last_posterior, strict=True)) if score else {}
 
     # ---- river's face
@@ -195,8 +196,8 @@ class NaiveBayes(Learner):
             (label,), _ = checked_labels(batch, self.classes)
             if label is None:
                 raise ValueError("a message without a label was never learned")
-            reading = read(self.views, self.tokenizer, batch.fields, 0)
-            sums.unlearn(self, reading, label, weight, None if at is None else seconds(at))
+            message = read_message(self.views, self.tokenizer, batch.fields, 0)
+            merging.unlearn(self, message, label, weight, None if at is None else seconds(at))
 
     def merge(self, other: NaiveBayes) -> None:
         """Add what another model has learned, as if both streams had been learned by one.
@@ -209,7 +210,7 @@ class NaiveBayes(Learner):
         ValueError
             The other reads or counts otherwise, with the difference; nothing was changed.
         """
-        sums.merge(self, other)
+        merging.merge(self, other)
 
     def subtract(self, other: NaiveBayes) -> None:
         """Take away what another model has learned and this one too: `merge`, backwards.
@@ -219,7 +220,7 @@ class NaiveBayes(Learner):
         ValueError
             The other reads or counts otherwise, or has learned what this one has not; nothing was changed.
         """
-        sums.subtract(self, other)
+        merging.subtract(self, other)
 
     # ---- what the model believes
 

@@ -9,17 +9,17 @@ from typing import NamedTuple
 from streamnb.base import Label
 from streamnb.naive_bayes.event_models import Bernoulli, Categorical, Multinomial
 from streamnb.naive_bayes.event_models.bernoulli import ABSENT
-from streamnb.naive_bayes.event_models.multinomial import TokenOdds, against_rest
+from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES, TokenOdds, against_rest
 from streamnb.naive_bayes.event_models.priors import FallbackPrior
 from streamnb.naive_bayes.features.readers import Terms
-from streamnb.naive_bayes.model.reading import Features, Reading, read
+from streamnb.naive_bayes.model.message_features import Features, MessageFeatures, read_message
 from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.posterior.calibrated_head import Opinion
 from streamnb.naive_bayes.posterior.explanation import (
     Explanation,
     calibrated_parts,
-    difference,
     ordered,
+    pair_differences,
     product_part,
 )
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
@@ -49,7 +49,7 @@ class Evidence(NamedTuple):
 class Scorer(State):
     """The formulas of a naive Bayes over its state; see `NaiveBayes` for the parameters."""
 
-    def evidence(self, reading: Reading, active: Sequence[int]) -> Evidence:
+    def evidence(self, message: MessageFeatures, active: Sequence[int]) -> Evidence:
         """The calibrated head's features of one message, from the state as it stands.
 
         Parameters
@@ -61,29 +61,29 @@ class Scorer(State):
         phi: list[list[float]] = []
         odds = []
         for i in self.text_views:
-            view, features = self.views[i], reading.features[i]
+            view, features = self.views[i], message.features[i]
             assert isinstance(features, dict)
-            view_odds = view.multinomial.token_odds(features, self.counts[view.name], active, reading.scale)
+            view_odds = view.multinomial.token_odds(features, self.counts[view.name], active, message.scale)
             odds.append(view_odds)
             phi.extend(against_rest(view_odds, len(active)))
-        known, unknown = self.token_counts(reading)
+        known, unknown = self.token_counts(message)
         unknown_share = share_of_unknown(unknown, known + unknown)
-        phi.append(self.head.length.evidence(reading.length, active, reading.scale))
-        phi.append(self.head.unknown_share.evidence(unknown_share, active, reading.scale))
+        phi.append(self.head.length.evidence(message.length, active, message.scale))
+        phi.append(self.head.unknown_share.evidence(unknown_share, active, message.scale))
         others = [
-            self._log_likelihood(i, reading.features[i], active, reading.scale) for i in self.other_views
+            self._log_likelihood(i, message.features[i], active, message.scale) for i in self.other_views
         ]
         phi.extend(centred_and_clipped(values) for values in others)
         return Evidence(phi, odds, unknown_share, self.head.opinion(phi, active))
 
-    def log_joint(self, reading: Reading, active: Sequence[int]) -> list[float]:
+    def log_joint(self, message: MessageFeatures, active: Sequence[int]) -> list[float]:
         """The log of prior times likelihood, by class; all minus infinity is maximum likelihood's 0/0."""
         likelihoods = [
-            self._log_likelihood(i, features, active, reading.scale)
-            for i, features in enumerate(reading.features)
+            self._log_likelihood(i, features, active, message.scale)
+            for i, features in enumerate(message.features)
         ]
         silent = not any(value for z in likelihoods for value in z)
-        u = self.log_prior(active, reading.scale, silent=silent)
+        u = self.log_prior(active, message.scale, silent=silent)
         for z in likelihoods:
             for c, value in enumerate(z):
                 u[c] += value
@@ -129,17 +129,17 @@ class Scorer(State):
             return event_model.parts(features, counts, tally, active, scale)
         return view.multinomial.token_log_likelihoods(features, counts, active, scale)
 
-    def read_now(self, x: Mapping[str, object]) -> Reading:
+    def read_now(self, x: Mapping[str, object]) -> MessageFeatures:
         """One message, read as if it were as new as the newest."""
-        reading = read(self.views, self.tokenizer, columns_of(x), 0)
-        return reading if self.decay is None else reading._replace(scale=self.decay.scale(self.decay.now()))
+        message = read_message(self.views, self.tokenizer, columns_of(x), 0)
+        return message if self.decay is None else message._replace(scale=self.decay.scale(self.decay.now()))
 
-    def token_counts(self, reading: Reading) -> tuple[int, int]:
+    def token_counts(self, message: MessageFeatures) -> tuple[int, int]:
         """Known and unknown distinct tokens of the first view that has tokens."""
         views = self.text_views or [i for i, view in enumerate(self.views) if isinstance(view.reader, Terms)]
         if not views:
             return 0, 0
-        features = reading.features[views[0]]
+        features = message.features[views[0]]
         assert isinstance(features, dict)
         rows = self.counts[self.views[views[0]].name].rows
         known = sum(token in rows for token in features)
@@ -178,20 +178,20 @@ class Scorer(State):
         return explanation if explanation is None or top is None else explanation.top(top)
 
     def _explained(self, x: Mapping[str, object], classes: tuple[Label, Label] | None) -> Explanation | None:
-        reading = self.read_now(x)
+        message = self.read_now(x)
         active = self.active()
         if len(active) < 2:
             return None
-        evidence = self.evidence(reading, active) if self.head is not None else None
+        evidence = self.evidence(message, active) if self.head is not None else None
         labels = [self.classes[c] for c in active]
         if classes is None:
-            u = evidence.opinion.u if evidence is not None else self.log_joint(reading, active)
+            u = evidence.opinion.u if evidence is not None else self.log_joint(message, active)
             a, b = self.first_two(u, active)
         elif all(label in labels for label in classes):
             a, b = (labels.index(label) for label in classes)
         else:
             raise ValueError(f"{classes!r}: both classes must have been labelled; {labels!r} were")
-        return self.explanation_of(reading, active, evidence, a, b)
+        return self.explanation_of(message, active, evidence, a, b)
 
     def first_two(self, u: Sequence[float], active: Sequence[int]) -> tuple[int, int]:
         """Where the two classes of the highest `u` stand in `active`; of equals the smallest label."""
@@ -199,14 +199,14 @@ class Scorer(State):
         return first, second
 
     def explanation_of(
-        self, reading: Reading, active: list[int], evidence: Evidence | None, a: int, b: int
+        self, message: MessageFeatures, active: list[int], evidence: Evidence | None, a: int, b: int
     ) -> Explanation:
         """The explanation of one message, for the classes that stand at a and b in `active`."""
         pair = (self.classes[active[a]], self.classes[active[b]])
         if self.head is not None and evidence is not None:
             names = [self.views[i].name for i in self.text_views]
             parts = calibrated_parts(names, evidence.odds, self.head.weights, a, b)
-            first = 4 * len(names)
+            first = VIEW_FEATURES * len(names)
             titles = ["length", "unknown_share", *(self.views[i].name for i in self.other_views)]
             weighed = {
                 title: [weight * value for value in feature]
@@ -215,23 +215,23 @@ class Scorer(State):
                 )
             }
             start = self.head.offsets[active[a]] - self.head.offsets[active[b]]
-            return Explanation(pair, start, ordered(parts), difference(weighed, a, b))
+            return Explanation(pair, start, ordered(parts), pair_differences(weighed, a, b))
         parts = []
         numbers: dict[str, list[float]] = {}
         silent = True
-        for i, (view, features) in enumerate(zip(self.views, reading.features, strict=True)):
+        for i, (view, features) in enumerate(zip(self.views, message.features, strict=True)):
             if isinstance(features, float):
-                numbers[view.name] = self._log_likelihood(i, features, active, reading.scale)
+                numbers[view.name] = self._log_likelihood(i, features, active, message.scale)
                 silent = silent and not any(numbers[view.name])
                 continue
-            for token, values in self.parts(i, features, active, reading.scale):
+            for token, values in self.parts(i, features, active, message.scale):
                 silent = silent and not any(values)
                 if token is ABSENT:
                     numbers[f"{view.name}: {token}"] = list(values)
                 else:
                     parts.append(product_part(view.name, token, values, a, b))
-        prior = self.log_prior(active, reading.scale, silent=silent)
-        return Explanation(pair, prior[a] - prior[b], ordered(parts), difference(numbers, a, b))
+        prior = self.log_prior(active, message.scale, silent=silent)
+        return Explanation(pair, prior[a] - prior[b], ordered(parts), pair_differences(numbers, a, b))
 
 
 def columns_of(x: Mapping[str, object]) -> dict[str, list[object]]:

@@ -27,7 +27,7 @@ from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.compiled import block_of, draws_words, is_compiled, tally_of
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
-from streamnb.naive_bayes.statistics.absent_words import Occurrences
+from streamnb.naive_bayes.statistics.absent_words import AbsentWords
 from streamnb.naive_bayes.statistics.counts import CountStore
 from streamnb.naive_bayes.statistics.digest import Digest, digests, name
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
@@ -57,7 +57,7 @@ class State:
         One a view of a number.
     blocks : dict of str to Statistic
         One a view with statistics of its own: a block of numbers, or an event model of the user's.
-    tallies : dict of str to Occurrences or FieldTotals
+    tallies : dict of str to AbsentWords or FieldTotals
         One a view of coins or of categories: what its formula needs beside the counts, and made of them.
     head : CalibratedHead or None
         ``None`` for the product head, which has nothing to learn.
@@ -116,7 +116,7 @@ class State:
         self.blocks: dict[str, Statistic] = {
             v.name: block_of(v, compiled=self.compiled) for v in self.views if v.keeps == "block"
         }
-        self.tallies: dict[str, Occurrences | FieldTotals] = {
+        self.tallies: dict[str, AbsentWords | FieldTotals] = {
             v.name: tally for v in self.views if (tally := tally_of(v, compiled=self.compiled)) is not None
         }
         self.head: CalibratedHead | None = None
@@ -343,19 +343,19 @@ class State:
 
     # ---- what a snapshot must agree on
 
-    def statistics(self) -> dict[str, object]:
+    def state_settings(self) -> dict[str, object]:
         """The settings that the statistics depend on: another value means other counts."""
         statistics: dict[str, object] = {
             "head": self.head_kind,
-            "tokenizer": self.tokenizer.statistics(),
+            "tokenizer": self.tokenizer.state_settings(),
             "unicode": UNICODE_VERSION,
-            "views": [view.statistics for view in self.views],
+            "views": [view.state_settings for view in self.views],
         }
         if self.decay is not None:  # named only where there is one, so that older snapshots load
             statistics["forgetting"] = msgspec.to_builtins(self.decay.settings)
         return statistics
 
-    def reading(self) -> dict[str, object]:
+    def reading_settings(self) -> dict[str, object]:
         """The settings that only say how the statistics are read; they may change at any start."""
         return {
             "classes_max": self.classes_max,

@@ -10,36 +10,36 @@ import math
 from typing import Self
 
 from streamnb.base import Batch, Flag, Label, ScoreRows, Scores, checked_labels
-from streamnb.naive_bayes.model import merging as sums
-from streamnb.naive_bayes.model.reading import Reading, read
+from streamnb.naive_bayes.model import merging
+from streamnb.naive_bayes.model.message_features import MessageFeatures, read_message
 from streamnb.naive_bayes.model.scoring import Evidence, Scorer, share_of_unknown
 from streamnb.naive_bayes.posterior.odds import log_odds, log_odds_of, never_labelled, softmax
 
 
-class Learner(Scorer):
+class PlainStep(Scorer):
     """A naive Bayes that scores and learns message by message; see `NaiveBayes` for the parameters."""
 
     def _step(self, batch: Batch, *, score: bool, learn: bool) -> Scores:
         """`step`, as it is specified; the compiled driver does the same."""
         labels, weights = checked_labels(batch, self.classes) if learn else ([None] * len(batch), None)
-        readings = [read(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
+        messages = [read_message(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
         times = self.decay.times_of(batch.times, labels) if self.decay is not None else None
         rows = ScoreRows(raw=self.raw and score)
-        for i, reading in enumerate(readings):
+        for i, message in enumerate(messages):
             instant = 0.0
             if self.decay is not None and times is not None:
                 instant = self.decay.instant(times[i], batch.partition)
-                reading = reading._replace(scale=self.decay.scale(instant))  # noqa: PLW2901
+                message = message._replace(scale=self.decay.scale(instant))  # noqa: PLW2901
                 if learn:
                     self.decay.saw(times[i], batch.partition)
             weight = 1.0 if weights is None else weights[i]
-            self._message(rows, reading, labels[i], weight, instant, score=score)
+            self._message(rows, message, labels[i], weight, instant, score=score)
         return rows.scores(tuple(self.classes))
 
     def _message(
         self,
         rows: ScoreRows,
-        reading: Reading,
+        message: MessageFeatures,
         label: Label | None,
         weight: float,
         instant: float = 0.0,
@@ -47,32 +47,37 @@ class Learner(Scorer):
         score: bool,
     ) -> None:
         """Score a message, then learn it if it has a label."""
-        flags = reading.flags
+        flags = message.flags
         if label is not None and not self.has_room_for(label):
             label, flags = None, flags | Flag.CLASS_LIMIT
         active = self.active()
         evidence = None
         if self.head is not None and active and (score or label is not None):
-            evidence = self.evidence(reading, active)
+            evidence = self.evidence(message, active)
         if score:
-            self._score(rows, reading, active, evidence, flags)
+            self._score(rows, message, active, evidence, flags)
         else:
             rows.append_unscored(self.learned, int(flags))
         if label is not None:
-            self._learn(reading, label, weight, instant, active, evidence)
+            self._learn(message, label, weight, instant, active, evidence)
 
     def _score(
-        self, rows: ScoreRows, reading: Reading, active: list[int], evidence: Evidence | None, flags: Flag
+        self,
+        rows: ScoreRows,
+        message: MessageFeatures,
+        active: list[int],
+        evidence: Evidence | None,
+        flags: Flag,
     ) -> None:
         n_classes = len(self.classes)
         weight = 0.0
         for count in self.class_counts:
             weight += count
-        weight /= reading.scale
+        weight /= message.scale
         log_joint: list[float] = []
         raw: list[float] = []
         if evidence is None or self.raw:
-            log_joint = self.log_joint(reading, active) if active else []
+            log_joint = self.log_joint(message, active) if active else []
             if max(log_joint, default=0.0) == -math.inf:  # maximum likelihood's 0/0: the message says nothing
                 log_joint = self.log_prior(active)
             raw = never_labelled(softmax(log_joint), active, n_classes, weight)
@@ -87,8 +92,8 @@ class Learner(Scorer):
         explanation = None
         if self.explain and len(active) > 1:
             a, b = self.first_two(over_active, active)
-            explanation = self.explanation_of(reading, active, evidence, a, b).published(self.explain)
-        known, unknown = self.token_counts(reading)
+            explanation = self.explanation_of(message, active, evidence, a, b).published(self.explain)
+        known, unknown = self.token_counts(message)
         rows.append(
             posterior=posterior,
             log_odds=log_odds(log_joint) if exact else log_odds_of(posterior),
@@ -97,14 +102,14 @@ class Learner(Scorer):
             known=known,
             unknown=unknown,
             learned=self.learned,
-            learned_by_class=[count / reading.scale for count in self.class_counts],
+            learned_by_class=[count / message.scale for count in self.class_counts],
             flags=int(flags),
             explanation=explanation,
         )
 
     def _learn(
         self,
-        reading: Reading,
+        message: MessageFeatures,
         label: Label,
         weight: float,
         instant: float,
@@ -112,7 +117,7 @@ class Learner(Scorer):
         evidence: Evidence | None,
     ) -> None:
         c = self.class_index(label)
-        known, unknown = self.token_counts(reading) if self.head is not None else (0, 0)
+        known, unknown = self.token_counts(message) if self.head is not None else (0, 0)
         if self.head is not None and evidence is not None and len(active) > 1 and c in active:
             if self.decay is not None:
                 self.head.fade(self.decay.fade_of_head(instant))
@@ -120,10 +125,10 @@ class Learner(Scorer):
         if self.decay is not None:  # which the head's steps know nothing of
             weight *= self._grown(instant)
         if self.head is not None:
-            self.head.length.add(reading.length, c, weight)
+            self.head.length.add(message.length, c, weight)
             self.head.unknown_share.add(share_of_unknown(unknown, known + unknown), c, weight)
-        self._make_room(reading)
-        for view, features in zip(self.views, reading.features, strict=True):
+        self._make_room(message)
+        for view, features in zip(self.views, message.features, strict=True):
             if isinstance(features, float):
                 if not math.isnan(features):
                     self.moments[view.name].add(features, c, weight)
@@ -142,17 +147,17 @@ class Learner(Scorer):
         assert self.decay is not None
         shift = self.decay.shift_for(instant)
         if shift:
-            sums.fade(self, math.ldexp(1.0, -shift))
+            merging.fade(self, math.ldexp(1.0, -shift))
         self.decay.position += 1
         return self.decay.scale(instant)
 
-    def _make_room(self, reading: Reading) -> None:
+    def _make_room(self, message: MessageFeatures) -> None:
         """Let rare tokens go, if the message's new ones would be more than there is room for."""
         if self.max_tokens is None:
             return
         counted = {
             view.name: features
-            for view, features in zip(self.views, reading.features, strict=True)
+            for view, features in zip(self.views, message.features, strict=True)
             if view.keeps == "counts" and isinstance(features, dict)
         }
         before = self.counts.evicted_tokens
@@ -165,6 +170,6 @@ class Learner(Scorer):
         if self.decay is None:
             return self
         still = copy.deepcopy(self)
-        sums.fade(still, 1.0 / self.decay.scale(self.decay.now()))
+        merging.fade(still, 1.0 / self.decay.scale(self.decay.now()))
         still.decay = None
         return still

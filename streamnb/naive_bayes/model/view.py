@@ -121,16 +121,16 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.event_model
 
     @property
-    def statistics(self) -> dict[str, object]:
+    def state_settings(self) -> dict[str, object]:
         """What the view's statistics depend on, as a snapshot names it.
 
         A prefix is named only where there is one, so that snapshots older than the option load.
         """
         reader = {k: v for k, v in msgspec.to_builtins(self.reader).items() if k != "prefix" or v}
-        return {"name": self.name, "reader": reader, "weight": self.weight} | self.statistic
+        return {"name": self.name, "reader": reader, "weight": self.weight} | self.statistic_settings
 
     @property
-    def statistic(self) -> dict[str, object]:
+    def statistic_settings(self) -> dict[str, object]:
         """What a block's statistics depend on beside their reader, as a snapshot names it."""
         if isinstance(self.event_model, Multivariate):
             return {"covariance": self.event_model.covariance}

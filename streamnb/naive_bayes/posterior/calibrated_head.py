@@ -16,6 +16,7 @@ import numpy as np
 
 from streamnb.base import HINT, Section, Sections, counted, floats
 from streamnb.errors import SnapshotError
+from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES
 from streamnb.naive_bayes.posterior.odds import softmax
 from streamnb.naive_bayes.statistics.digest import Digest, name
 from streamnb.naive_bayes.statistics.steady_normal import SteadyNormal
@@ -77,7 +78,7 @@ class CalibratedHead:
     def __init__(self, n_text_views: int, n_other_views: int) -> None:
         self.n_text_views = n_text_views
         start = EVIDENCE_START / n_text_views
-        text = [start, 0.0, 0.0, 0.0] * n_text_views
+        text = [start, *[0.0] * (VIEW_FEATURES - 1)] * n_text_views
         self.weights = text + [META_START] * (2 + n_other_views)
         self.weight_squares = [ACCUMULATOR_START] * len(self.weights)
         self.offsets: list[float] = []
@@ -145,7 +146,7 @@ class CalibratedHead:
         s, eps, p_y = opinion.softmax, opinion.eps, opinion.posterior[y]
         rho = (1.0 - eps) * s[y] / p_y
         r = [weight * rho * (s_c - (1.0 if c == y else 0.0)) for c, s_c in enumerate(s)]
-        n_of_text = 4 * self.n_text_views
+        n_of_text = VIEW_FEATURES * self.n_text_views
         rate = EVIDENCE_RATE / math.sqrt(self.n_text_views)
         for i, feature in enumerate(phi):
             h = 0.0

@@ -15,6 +15,7 @@ from streamnb.base import Label
 from streamnb.naive_bayes.event_models.multinomial import (
     RARE_SQUARE_LAW_SCALE,
     SQUARE_LAW_SCALE,
+    VIEW_FEATURES,
     TokenOdds,
     length_norm,
 )
@@ -107,7 +108,7 @@ def calibrated_parts(
     """
     parts = []
     for i, (view, tokens) in enumerate(zip(views, odds, strict=True)):
-        x, q, rare_x, rare_q = weights[4 * i : 4 * i + 4]
+        x, q, rare_x, rare_q = weights[VIEW_FEATURES * i : VIEW_FEATURES * (i + 1)]
         k = 0.0
         for odd in tokens:
             k += odd.f
@@ -121,7 +122,7 @@ def calibrated_parts(
     return parts
 
 
-def difference(values: Mapping[str, Sequence[float]], a: int, b: int) -> dict[str, float]:
+def pair_differences(values: Mapping[str, Sequence[float]], a: int, b: int) -> dict[str, float]:
     """The difference of named numbers between two classes; equal infinities differ by 0."""
     return {name: _minus(row[a], row[b]) for name, row in values.items()}
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 
-class Occurrences:
+class AbsentWords:
     """Per class, the messages learned and a histogram: count to the number of words with that count.
 
     Parameters
@@ -25,7 +25,7 @@ class Occurrences:
 
     Examples
     --------
-    >>> occurrences = Occurrences(n_classes=1)
+    >>> occurrences = AbsentWords(n_classes=1)
     >>> occurrences.add({}, {"free": 1.0, "cash": 1.0}, class_index=0)
     >>> occurrences.histograms
     [{1.0: 2}]

@@ -15,7 +15,7 @@ import orjson
 
 from streamnb.base import HINT, Floats, Section, Sections, counted, section
 from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.statistics.bin_edges import Binned, FixedEdges, LearnedEdges
+from streamnb.naive_bayes.statistics.bin_edges import BinnedNumber, FixedEdges, LearnedEdges
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.digest import Digest, name
 from streamnb.naive_bayes.statistics.moments import WEIGHT_ROUNDING
@@ -258,7 +258,7 @@ class BinCounts:
             self.counts[key] = np.zeros((len(edges.edges) + 1, self._n_classes))
         self.counts[key][value - 1, c] += weight
 
-    def _count_all(self, key: str, counted: Sequence[Binned]) -> None:
+    def _count_all(self, key: str, counted: Sequence[BinnedNumber]) -> None:
         edges = self.learned[key].fixed
         for label, c, weight in counted:
             assert edges is not None

@@ -82,7 +82,7 @@ class FixedEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{_plain(self.edges[value - 2])}-{_plain(self.edges[value - 1])}"
 
 
-class Binned(NamedTuple):
+class BinnedNumber(NamedTuple):
     """What is to be counted, or taken back: one number's bin, its class and its weight."""
 
     label: str
@@ -127,7 +127,7 @@ class LearnedEdges:
     >>> [counted.label for counted in ages.learn(41.0, class_index=1)]
     ['<41', '<41', '>41', '>41']
     >>> ages.learn(19.0, class_index=1)
-    [Binned(label='<41', class_index=1, weight=1.0)]
+    [BinnedNumber(label='<41', class_index=1, weight=1.0)]
     """
 
     __slots__ = ("bins", "fixed", "waiting", "warm_up")
@@ -146,7 +146,7 @@ class LearnedEdges:
         """The bin's label; ``None`` for a missing number, and while the edges are not settled."""
         return self.fixed.label(x) if self.fixed is not None else None
 
-    def learn(self, x: float | None, class_index: int, weight: float = 1.0) -> list[Binned]:
+    def learn(self, x: float | None, class_index: int, weight: float = 1.0) -> list[BinnedNumber]:
         """Learn a number: what is now to be counted, in order.
 
         One bin; nothing for a missing number or one that waits; all that waited when the edges settle.
@@ -165,7 +165,7 @@ class LearnedEdges:
         insort(self.waiting, (x + 0.0, class_index, weight))  # + 0: there is one zero, whichever comes first
         return self._settled()
 
-    def unlearn(self, x: float | None, class_index: int, weight: float = 1.0) -> list[Binned]:
+    def unlearn(self, x: float | None, class_index: int, weight: float = 1.0) -> list[BinnedNumber]:
         """Take a number back: what is now to be taken from the counts.
 
         Raises
@@ -187,7 +187,7 @@ class LearnedEdges:
         faded_ones = [(x, c, weight * factor) for x, c, weight in self.waiting]
         self.waiting = [number for number in faded_ones if number[2] >= FORGOTTEN or factor >= 1.0]
 
-    def merge(self, other: LearnedEdges, classes: Sequence[int]) -> list[Binned]:
+    def merge(self, other: LearnedEdges, classes: Sequence[int]) -> list[BinnedNumber]:
         """Add another's numbers; ``classes[j]`` is this one's index of the other's class j.
 
         Settled edges are taken over; what waited on either side is then to be counted.
@@ -250,7 +250,7 @@ class LearnedEdges:
         self.fixed = FixedEdges(tuple(edges)) if edges else None
         self.waiting = waiting
 
-    def _settled(self) -> list[Binned]:
+    def _settled(self) -> list[BinnedNumber]:
         """What is to be counted now, where the edges are settled or can be."""
         if self.fixed is None and len(self.waiting) >= self.warm_up:
             self.fixed = FixedEdges(_quantiles([(x, weight) for x, _, weight in self.waiting], self.bins))
@@ -259,9 +259,9 @@ class LearnedEdges:
         counted, self.waiting = self._binned(self.waiting), []
         return counted
 
-    def _binned(self, numbers: Sequence[tuple[float, int, float]]) -> list[Binned]:
+    def _binned(self, numbers: Sequence[tuple[float, int, float]]) -> list[BinnedNumber]:
         assert self.fixed is not None
-        return [Binned(self.fixed.label(x) or "", c, weight) for x, c, weight in numbers]
+        return [BinnedNumber(self.fixed.label(x) or "", c, weight) for x, c, weight in numbers]
 
 
 def _quantiles(numbers: Sequence[tuple[float, float]], bins: int) -> tuple[float, ...]:

@@ -19,7 +19,7 @@ INFLATION_MAX = 1e10  # past that less than six digits of the inverse would be r
 GROWTH_MAX = 1e4  # a step that far out costs an update four digits: the inverse is made anew instead
 
 
-class Kept(NamedTuple):
+class Inverted(NamedTuple):
     """The inverse of summed squares without gaps.
 
     Parameters
@@ -43,7 +43,7 @@ class Kept(NamedTuple):
 
 
 def inverted(matrix: Floats) -> tuple[Floats, float] | None:
-    """Inverse and log determinant of a positive definite matrix.
+    """InverseScatter and log determinant of a positive definite matrix.
 
     It is inverted in units of its own diagonal, so that the units of the numbers do not matter.
 
@@ -81,7 +81,7 @@ def inverted(matrix: Floats) -> tuple[Floats, float] | None:
     return inverse / units, log_det
 
 
-class Inverse:
+class InverseScatter:
     """The inverse of a growing sum of outer products, or none yet.
 
     Attributes
@@ -94,7 +94,7 @@ class Inverse:
 
     Examples
     --------
-    >>> kept = Inverse()
+    >>> kept = InverseScatter()
     >>> kept.renew(np.eye(2))
     >>> kept.add(np.array([1.0, 0.0]), weight=3.0)
     >>> kept.matrix.round(9).tolist(), round(math.exp(kept.log_det), 9)

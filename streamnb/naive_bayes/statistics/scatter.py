@@ -19,12 +19,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.base import HINT, NUMBER_MAX, Floats, Section, Sections, floats, section
-from streamnb.errors import SnapshotError
+from streamnb.base import NUMBER_MAX, Floats, Section, Sections
+from streamnb.naive_bayes.statistics import scatter_arrays
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.digest import Digest, name
-from streamnb.naive_bayes.statistics.inverse_scatter import Inverse, Kept
+from streamnb.naive_bayes.statistics.inverse_scatter import InverseScatter, Inverted
 
-WEIGHT_ROUNDING = 1e-12  # what is left of a weight when as much was taken back, in another order
+SCATTER_ROUNDING = 1e-12  # what is left of a weight when as much was taken back, in another order
 
 
 Place = tuple[int | NDArray[np.intp], ...]
@@ -69,7 +70,7 @@ class Scatter:
         ``mean[c, i, j]``: the mean of coordinate i over those messages.
     squares : ndarray of float64, shape (C, d, d)
         ``sum (x_i - mean[c, i, j]) (x_j - mean[c, j, i])`` over them.
-    inverses : list of Inverse
+    inverses : list of InverseScatter
         Of the summed squares: one, or one a class; see `shared`.
     derived : dict
         What event models have worked out from the sums, which holds until they change.
@@ -82,6 +83,13 @@ class Scatter:
     >>> petals.add({"length": 3.0, "width": None}, class_index=0)
     >>> petals.n[0].tolist(), petals.squares[0].round(6).tolist()
     ([[3.0, 2.0], [2.0, 2.0]], [[1.52, 0.02], [0.02, 0.02]])
+    >>> petals, some = Scatter(n_classes=1), Scatter(n_classes=1)
+    >>> petals.add({"length": 1.0, "width": 2.0}, class_index=0)
+    >>> for block in (petals, some):
+    ...     block.add({"length": 4.0, "width": 3.0}, class_index=0)
+    >>> petals.subtract(some, [0])
+    >>> petals.means()[1].tolist()
+    [[1.0, 2.0]]
     """
 
     __slots__ = ("derived", "index", "inverses", "mean", "n", "names", "shared", "squares")
@@ -91,8 +99,17 @@ class Scatter:
         self.names: list[str] = []
         self.index: dict[str, int] = {}
         self.n, self.mean, self.squares = (np.zeros((n_classes, 0, 0)) for _ in range(3))
-        self.inverses = [Inverse() for _ in range(1 if shared else n_classes)]
+        self.inverses = [InverseScatter() for _ in range(1 if shared else n_classes)]
         self.derived: dict[object, object] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """All but what was only worked out from the sums."""
+        return {slot: getattr(self, slot) for slot in Scatter.__slots__ if slot != "derived"}
+
+    def __setstate__(self, state: Mapping[str, object]) -> None:
+        for slot, value in state.items():
+            setattr(self, slot, value)
+        self.derived = {}
 
     def add_class(self) -> None:
         """Append a class without numbers."""
@@ -101,7 +118,7 @@ class Scatter:
             np.concatenate([sums, empty]) for sums in (self.n, self.mean, self.squares)
         )
         if not self.shared:
-            self.inverses.append(Inverse())
+            self.inverses.append(InverseScatter())
         self.derived.clear()
 
     def add(self, x: Mapping[str, float | None], class_index: int, weight: float = 1.0) -> None:
@@ -144,7 +161,7 @@ class Scatter:
         where, v, _ = self._place(values, class_index)
         before = self.n[where].copy()
         n = before - weight
-        n[np.abs(n) <= WEIGHT_ROUNDING * before] = 0.0
+        n[np.abs(n) <= SCATTER_ROUNDING * before] = 0.0
         if bool((n < 0).any()):
             raise ValueError("those numbers were not learned that often; nothing was unlearned")
         some = n > 0
@@ -171,6 +188,62 @@ class Scatter:
             self.squares[where] += other.squares[j] + step * step.T * (n * share)
             self.mean[where] += step * share
             self.n[where] = together
+        self._changed()
+
+    def check_removable(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
+        """Raise ``ValueError`` if those numbers were not learned that often, together."""
+        values = present(features)
+        known = all(key in self.index for key in values)
+        if known and values:
+            where, _, _ = self._place(values, class_index)
+            known = bool((self.n[where] >= weight * (1 - SCATTER_ROUNDING)).all())
+        if not known:
+            raise ValueError("those numbers were not learned that often; nothing was unlearned")
+
+    def fade(self, factor: float) -> None:
+        """Multiply all weights; pairs, and names, of which too little is left go."""
+        left = (self.n * factor >= FORGOTTEN / 2) | (factor >= 1.0)
+        self.n, self.squares = (np.where(left, sums * factor, 0.0) for sums in (self.n, self.squares))
+        self.mean = np.where(left, self.mean, 0.0)
+        self._keep([i for i in range(len(self.names)) if self.n[:, i, i].any()])
+        self._changed()
+
+    def check_mergeable(self, other: Scatter) -> None:
+        """Any two add up."""
+
+    def check_subtractable(self, other: Scatter, classes: Sequence[int]) -> None:
+        """Raise ``ValueError`` if another has more numbers than there are."""
+        held = [other.names[i] for i in range(len(other.names)) if other.n[:, i, i].any()]
+        known = all(key in self.index for key in held)
+        if known and held:
+            at = [self.index[key] for key in held]
+            theirs = [other.index[key] for key in held]
+            for j, c in enumerate(classes):
+                mine = self.n[(c, *np.ix_(at, at))]
+                known &= bool((mine >= other.n[(j, *np.ix_(theirs, theirs))] * (1 - SCATTER_ROUNDING)).all())
+        if not known:
+            raise ValueError("more numbers were to be taken away than were learned; nothing was")
+
+    def subtract(self, other: Scatter, classes: Sequence[int]) -> None:
+        """Take another's numbers away; `check_subtractable` let them pass."""
+        held = [key for i, key in enumerate(other.names) if other.n[:, i, i].any()]
+        at, theirs = [self.index[key] for key in held], [other.index[key] for key in held]
+        for j, c in enumerate(classes):
+            where: Place = (c, *np.ix_(at, at))
+            there: Place = (j, *np.ix_(theirs, theirs))
+            before, taken = self.n[where], other.n[there]
+            n = before - taken
+            n[np.abs(n) <= SCATTER_ROUNDING * before] = 0.0
+            some = n > 0
+            grown = np.divide(before, n, out=np.zeros_like(n), where=some)
+            step = (self.mean[where] - other.mean[there]) * grown  # from the other's mean to what is left
+            share = np.divide(n * taken, before, out=np.zeros_like(n), where=some)
+            squares = self.squares[where] - other.squares[there] - step * step.T * share
+            np.fill_diagonal(squares, np.maximum(squares.diagonal(), 0.0))
+            self.squares[where] = np.where(some, squares, 0.0)
+            self.mean[where] = np.where(some, other.mean[there] + step, 0.0)
+            self.n[where] = n
+        self._keep([i for i in range(len(self.names)) if self.n[:, i, i].any()])
         self._changed()
 
     def means(self) -> tuple[Floats, Floats]:
@@ -201,7 +274,7 @@ class Scatter:
         total = n.sum(axis=0)
         return Sums(total, total - ((n > 0).sum(axis=0) - 1.0) * scale, cross.sum(axis=0))
 
-    def inverse_of(self, class_index: int | None, scale: float = 1.0) -> Kept | None:
+    def inverse_of(self, class_index: int | None, scale: float = 1.0) -> Inverted | None:
         """The inverse that is kept of one class's summed squares or (``None``) of all classes', if it is."""
         if self.shared != (class_index is None):
             return None
@@ -212,7 +285,7 @@ class Scatter:
         n = self.n[c, 0, 0]
         free = float(n.sum() - (np.count_nonzero(n) - 1) * scale)
         diagonal = np.diagonal(self.squares[c], axis1=1, axis2=2).sum(axis=0)
-        return Kept(inverse.matrix, inverse.log_det, float(n.sum()), free, diagonal)
+        return Inverted(inverse.matrix, inverse.log_det, float(n.sum()), free, diagonal)
 
     def digest(self, view: str, classes: Sequence[str]) -> Digest:
         """The digest of all classes' sums, by the names of classes and coordinates; blind to their order."""
@@ -230,54 +303,20 @@ class Scatter:
         return digest
 
     def freeze(self, prefix: str) -> dict[str, Section]:
-        """The sums as arrays that no later learning changes.
-
-        Returns
-        -------
-        dict of str to ndarray
-            Each name begins with `prefix`. ``_names`` uint8 (B,), UTF-8 end to end; ``_name_ends`` uint64
-            (d,), where each ends; ``_sums`` float64 (3 C d, d): n, mean, squares; ``_inverses`` float64
-            (k d, d), those that there are; ``_inverse_facts`` float64 (1 or C, 3): whether there is one,
-            its log determinant, its age. (The inverses follow from the sums only to rounding. They are
-            kept so that a model that starts again gives the same bits as one that ran on.)
-        """
-        d = len(self.names)
-        encoded = [name.encode() for name in self.names]
-        facts = [[float(kept.matrix is not None), kept.log_det, float(kept.age)] for kept in self.inverses]
-        matrices = [kept.matrix for kept in self.inverses if kept.matrix is not None]
-        return {
-            f"{prefix}_names": np.frombuffer(b"".join(encoded), np.uint8),
-            f"{prefix}_name_ends": np.cumsum([len(e) for e in encoded], dtype=np.uint64),
-            f"{prefix}_sums": np.concatenate([self.n, self.mean, self.squares]).reshape(-1, d or 1),
-            f"{prefix}_inverses": np.array(matrices, np.float64).reshape(len(matrices) * d, d or 1),
-            f"{prefix}_inverse_facts": np.array(facts, np.float64).reshape(len(facts), 3),
-        }
+        """The sums as arrays that no later learning changes; see `scatter_arrays.freeze`."""
+        return scatter_arrays.freeze(self, prefix)
 
     def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
-        """Take the place of what `freeze` gave, checked: shapes, signs, symmetry, names.
+        """Take the place of what `freeze` gave, checked.
 
         Raises
         ------
         SnapshotError
             The arrays are not the sums of that many classes; nothing was changed.
         """
-        names = _names(sections, prefix)
-        d = len(names)
-        array = floats(sections, f"{prefix}_sums", (3 * n_classes * d, d or 1))
-        n, mean, squares = array.reshape(3, n_classes, d, d).copy()
-        _check(prefix, n, mean, squares)
-        facts = floats(sections, f"{prefix}_inverse_facts", (None, 3)).tolist()
-        if len(facts) not in {1, n_classes} or any(has not in {0, 1} or age < 0 for has, _, age in facts):
-            raise SnapshotError(f"The inverses of `{prefix}` are not of its classes.", HINT)
-        kept = sum(has == 1 for has, _, _ in facts)
-        matrices = iter(floats(sections, f"{prefix}_inverses", (kept * d, d or 1)).reshape(kept, d, d))
-        inverses = [Inverse() for _ in range(1 if self.shared else n_classes)]
-        if len(facts) == len(inverses):  # otherwise they were kept for the other kind of covariance
-            for inverse, (has, log_det, age) in zip(inverses, facts, strict=True):
-                inverse.matrix = next(matrices).copy() if has else None
-                inverse.log_det, inverse.age = log_det, int(age)
-        self._rename(names)
-        self.n, self.mean, self.squares, self.inverses = n, mean, squares, inverses
+        kept = scatter_arrays.checked(sections, n_classes, prefix, shared=self.shared)
+        self._rename(kept.names)
+        self.n, self.mean, self.squares, self.inverses = kept.n, kept.mean, kept.squares, kept.inverses
         self.derived.clear()
 
     def _place(self, values: Mapping[str, float], c: int) -> tuple[Place, Floats, bool]:
@@ -356,28 +395,3 @@ def present(x: Mapping[str, float | None]) -> dict[str, float]:
         if not abs(value) <= NUMBER_MAX:
             raise ValueError(f"{one!r} must be a number within 1e100, not {value!r}")
     return values
-
-
-def _names(sections: Sections, prefix: str) -> list[str]:
-    blob = section(sections, f"{prefix}_names", np.uint8)
-    ends = section(sections, f"{prefix}_name_ends", np.uint64).tolist()
-    if ends != sorted(ends) or (ends[-1] if ends else 0) != blob.size:
-        raise SnapshotError(f"The names of `{prefix}` overlap or point outside.", HINT)
-    raw = blob.tobytes()
-    try:
-        names = [raw[start:end].decode() for start, end in zip([0, *ends], ends, strict=False)]
-    except UnicodeDecodeError as error:
-        raise SnapshotError(f"A name of `{prefix}` is not UTF-8.", HINT) from error
-    if len(set(names)) < len(names):
-        raise SnapshotError(f"A name of `{prefix}` stands twice.", HINT)
-    return names
-
-
-def _check(prefix: str, n: Floats, mean: Floats, squares: Floats) -> None:
-    own = np.diagonal(n, axis1=1, axis2=2)
-    symmetric = all(bool((a == a.transpose(0, 2, 1)).all()) for a in (n, squares))
-    signs = bool((n >= 0).all()) and bool((np.diagonal(squares, axis1=1, axis2=2) >= 0).all())
-    pairs = bool((n <= np.minimum(own[:, :, None], own[:, None, :]) * (1.0 + 1e-9)).all())
-    empty = not bool(mean[n == 0].any() or squares[n == 0].any())
-    if not (symmetric and signs and pairs and empty):
-        raise SnapshotError(f"Section `{prefix}_sums` holds sums that no stream can give.", HINT)

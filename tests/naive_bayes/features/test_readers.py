@@ -30,8 +30,8 @@ from streamnb.naive_bayes.features.readers import (
     value_of,
 )
 from streamnb.naive_bayes.features.values import block
+from streamnb.naive_bayes.model.message_features import read_message
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-from streamnb.naive_bayes.model.reading import read
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 
 VALUE = st.one_of(
@@ -77,7 +77,7 @@ def test_the_type_of_a_value_says_who_reads_it() -> None:
         "unknown": math.nan,
     }
     model = NaiveBayes()
-    words, categories, flags, numbers = read(
+    words, categories, flags, numbers = read_message(
         model.views, model.tokenizer, {name: [value] for name, value in x.items()}, 0
     ).features
     assert words == {"win": 1.0, "money": 1.0}

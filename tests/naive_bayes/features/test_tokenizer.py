@@ -16,9 +16,9 @@ from streamnb.base.batch import Flag
 from streamnb.naive_bayes.features.alphabet import KIND_OF_CODE_POINT, kind, kind_page, lower
 from streamnb.naive_bayes.features.entities import Whole, WholeReader
 from streamnb.naive_bayes.features.readers import CharacterGrams, Edges, TextReader, WordPairs, Words
-from streamnb.naive_bayes.features.stop_words import fingerprint, stop_words_of
+from streamnb.naive_bayes.features.stop_words import stop_words_of, words_fingerprint
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
-from streamnb.naive_bayes.model.reading import read as read_message
+from streamnb.naive_bayes.model.message_features import read_message
 from streamnb.naive_bayes.model.view import View
 
 ENDLESS = 10**9
@@ -402,19 +402,19 @@ def test_a_least_length_above_the_greatest_is_refused() -> None:
 def test_options_that_are_off_are_not_in_the_statistics() -> None:
     """A snapshot from before there were options is one with all of them off."""
     plain = {"rule": "unicode", "token_length_max": 64, "message_tokens_max": 65_536}
-    assert Tokenizer().statistics() == plain
-    assert Tokenizer(whole=("urls", "mail", "urls")).statistics() == {**plain, "whole": ["mail", "urls"]}
-    assert Tokenizer(token_length_min=2).statistics() == {**plain, "token_length_min": 2}
+    assert Tokenizer().state_settings() == plain
+    assert Tokenizer(whole=("urls", "mail", "urls")).state_settings() == {**plain, "whole": ["mail", "urls"]}
+    assert Tokenizer(token_length_min=2).state_settings() == {**plain, "token_length_min": 2}
 
 
 def test_statistics_know_the_words_of_a_list() -> None:
     """Another release of the lists is another setting; the order of the languages is none."""
-    said = Tokenizer(stop_words=("en", "de")).statistics()
+    said = Tokenizer(stop_words=("en", "de")).state_settings()
     assert said["stop_words"] == ["de", "en"]
-    assert said == Tokenizer(stop_words=("de", "en", "de")).statistics()
-    assert said["stop_words_fingerprint"] == fingerprint(stop_words_of(("de", "en")))
-    assert fingerprint(frozenset({"a", "b"})) != fingerprint(frozenset({"a", "c"}))
-    assert fingerprint(frozenset({"a", "b"})) != fingerprint(frozenset({"ab"}))
+    assert said == Tokenizer(stop_words=("de", "en", "de")).state_settings()
+    assert said["stop_words_fingerprint"] == words_fingerprint(stop_words_of(("de", "en")))
+    assert words_fingerprint(frozenset({"a", "b"})) != words_fingerprint(frozenset({"a", "c"}))
+    assert words_fingerprint(frozenset({"a", "b"})) != words_fingerprint(frozenset({"ab"}))
 
 
 # ---- limits

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamnb.base.frozen import Section
 from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.statistics.bin_edges import Binned, FixedEdges, LearnedEdges
+from streamnb.naive_bayes.statistics.bin_edges import BinnedNumber, FixedEdges, LearnedEdges
 
 AREA = FixedEdges((400.0, 800.0, 1200.0, 1600.0))
 NUMBER = st.one_of(st.integers(-20, 20).map(float), st.floats(allow_nan=False, allow_infinity=False))
@@ -30,7 +30,7 @@ def _learned(numbers: Numbers, bins: int = 4, warm_up: int = 8) -> tuple[Learned
     return edges, counts
 
 
-def _count(counts: Counts, binned: list[Binned], sign: int = 1) -> None:
+def _count(counts: Counts, binned: list[BinnedNumber], sign: int = 1) -> None:
     for label, c, weight in binned:
         counts[label, c] = counts.get((label, c), 0.0) + sign * weight
 
@@ -95,7 +95,7 @@ def test_every_number_is_counted_once_or_waits(numbers: Numbers) -> None:
     for x, c, weight in numbers:
         label = edges.fixed.label(x)
         assert label is not None
-        _count(expected, [Binned(label, c, weight)])
+        _count(expected, [BinnedNumber(label, c, weight)])
     assert counts == expected
     assert edges.waiting == []
 
@@ -161,7 +161,7 @@ def test_a_missing_number_is_not_waited_for() -> None:
     with pytest.raises(ValueError, match="finite"):
         edges.learn(math.inf, 0)
     assert (edges.waiting, edges.fixed, edges.label(1.0)) == ([], None, None)
-    assert edges.learn(1.0, 0) == [Binned(">1", 0, 1.0)]
+    assert edges.learn(1.0, 0) == [BinnedNumber(">1", 0, 1.0)]
     assert edges.label(None) is None
 
 
@@ -178,7 +178,7 @@ def test_learning_then_unlearning_is_nothing(kept: Numbers, passing: Numbers) ->
     expected: Counts = {}
     if edges.fixed is not None:
         for x, c, weight in kept:
-            _count(expected, [Binned(edges.fixed.label(x) or "", c, weight)])
+            _count(expected, [BinnedNumber(edges.fixed.label(x) or "", c, weight)])
     assert {key: n for key, n in counts.items() if n} == expected
     if not settled:
         assert _digest(edges) == before
@@ -205,14 +205,14 @@ def test_merging_counts_every_number_once(left: Numbers, right: Numbers) -> None
         return
     _count(counts, mine.merge(theirs, [1, 0]))
     for (label, c), weight in their_counts.items():
-        _count(counts, [Binned(label, 1 - c, weight)])
+        _count(counts, [BinnedNumber(label, 1 - c, weight)])
     if mine.fixed is None:
         assert mine.waiting == sorted(left + right)
         assert len(left + right) < 8
         return
     expected: Counts = {}
     for x, c, weight in left + right:
-        _count(expected, [Binned(mine.fixed.label(x) or "", c, weight)])
+        _count(expected, [BinnedNumber(mine.fixed.label(x) or "", c, weight)])
     assert counts == expected
 
 

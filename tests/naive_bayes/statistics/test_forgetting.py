@@ -543,12 +543,12 @@ def test_lines_have_no_times() -> None:
     with pytest.raises(SettingsError, match="half_life_s"):
         check_lines(decode_settings(tables, "here"))
     built = build_model(decode_settings({"forgetting": {"half_life_messages": 60.0}}, "here"))
-    assert built.statistics()["forgetting"] == {
+    assert built.state_settings()["forgetting"] == {
         "half_life_s": None,
         "half_life_messages": 60.0,
         "time_skew_max_s": 3600.0,
     }
-    assert "forgetting" not in NaiveBayes(TEXT_ONLY).statistics()
+    assert "forgetting" not in NaiveBayes(TEXT_ONLY).state_settings()
 
 
 # ---- the trap

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.base.batch import Floats
-from streamnb.naive_bayes.statistics.inverse_scatter import GROWTH_MAX, INFLATION_MAX, Inverse, inverted
+from streamnb.naive_bayes.statistics.inverse_scatter import (
+    GROWTH_MAX,
+    INFLATION_MAX,
+    InverseScatter,
+    inverted,
+)
 
 
 def _sums(d: int, n: int, seed: int = 0) -> Floats:
@@ -60,7 +65,7 @@ def test_it_follows_what_is_added(d: int, seed: int) -> None:
     """A hundred outer products later it is still the inverse, and symmetric to the bit."""
     rng = np.random.default_rng(seed)
     sums = _sums(d, 2 * d + 2, seed)
-    kept = Inverse()
+    kept = InverseScatter()
     kept.renew(sums)
     for _ in range(100):
         step, weight = rng.normal(size=d), float(rng.uniform(0.0, 3.0))
@@ -79,7 +84,7 @@ def test_it_follows_what_is_added(d: int, seed: int) -> None:
 @pytest.mark.parametrize("far", [math.sqrt(GROWTH_MAX) * 1.01, 1e10, 1e100, 1e300])
 def test_a_step_too_far_out_ends_it(far: float) -> None:
     """No overflow, no warning: the next one is made anew."""
-    kept = Inverse()
+    kept = InverseScatter()
     kept.renew(np.eye(2))
     kept.add(np.array([far, 0.0]), 1.0)
     assert kept.matrix is None
@@ -87,7 +92,7 @@ def test_a_step_too_far_out_ends_it(far: float) -> None:
 
 def test_sums_that_become_nearly_singular_end_it() -> None:
     """By the variance inflation, coordinate by coordinate."""
-    kept = Inverse()
+    kept = InverseScatter()
     kept.renew(np.eye(2))
     kept.check(np.array([1.0, 1e9]))
     assert kept.matrix is not None
@@ -97,7 +102,7 @@ def test_sums_that_become_nearly_singular_end_it() -> None:
 
 def test_it_can_be_forgotten() -> None:
     """Without sums there is none."""
-    kept = Inverse()
+    kept = InverseScatter()
     kept.renew(np.eye(2))
     kept.renew(None)
     assert (kept.matrix, kept.log_det, kept.age) == (None, 0.0, 0)

@@ -34,7 +34,7 @@ Features = dict[str, float] | float
 """What a view reads in a message: weighted distinct tokens, named numbers, or a number (NaN: missing)."""
 
 
-class Reading(NamedTuple):
+class MessageFeatures(NamedTuple):
     """One message, read.
 
     Parameters
@@ -54,9 +54,9 @@ class Reading(NamedTuple):
     scale: float = 1.0
 
 
-def read(
+def read_message(
     views: Sequence[View], tokenizer: Tokenizer, fields: Mapping[str, Sequence[object]], i: int
-) -> Reading:
+) -> MessageFeatures:
     """Read message i of a batch.
 
     Raises
@@ -96,4 +96,4 @@ def read(
             features.append(number(value, field))
     if texts and not any(text.tokens for text in texts.values()):
         flags |= Flag.EMPTY
-    return Reading(features, math.log(1.0 + sum(characters.values())), flags)
+    return MessageFeatures(features, math.log(1.0 + sum(characters.values())), flags)

@@ -1,0 +1,100 @@
+"""The sums of a scatter as a snapshot's arrays, and the checks they pass before anything believes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from streamnb.base import HINT, Floats, Section, Sections, floats, section
+from streamnb.errors import SnapshotError
+from streamnb.naive_bayes.statistics.inverse_scatter import InverseScatter
+
+if TYPE_CHECKING:
+    from streamnb.naive_bayes.statistics.scatter import Scatter
+
+
+class ScatterArrays(NamedTuple):
+    """What `checked` found in a snapshot; see `Scatter` for the shapes."""
+
+    names: list[str]
+    n: Floats
+    mean: Floats
+    squares: Floats
+    inverses: list[InverseScatter]
+
+
+def freeze(scatter: Scatter, prefix: str) -> dict[str, Section]:
+    """The sums as arrays that no later learning changes.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Each name begins with `prefix`. ``_names`` uint8 (B,), UTF-8 end to end; ``_name_ends`` uint64
+        (d,), where each ends; ``_sums`` float64 (3 C d, d): n, mean, squares; ``_inverses`` float64
+        (k d, d), those that there are; ``_inverse_facts`` float64 (1 or C, 3): whether there is one,
+        its log determinant, its age. (The inverses follow from the sums only to rounding. They are
+        kept so that a model that starts again gives the same bits as one that ran on.)
+    """
+    d = len(scatter.names)
+    encoded = [name.encode() for name in scatter.names]
+    facts = [[float(kept.matrix is not None), kept.log_det, float(kept.age)] for kept in scatter.inverses]
+    matrices = [kept.matrix for kept in scatter.inverses if kept.matrix is not None]
+    return {
+        f"{prefix}_names": np.frombuffer(b"".join(encoded), np.uint8),
+        f"{prefix}_name_ends": np.cumsum([len(e) for e in encoded], dtype=np.uint64),
+        f"{prefix}_sums": np.concatenate([scatter.n, scatter.mean, scatter.squares]).reshape(-1, d or 1),
+        f"{prefix}_inverses": np.array(matrices, np.float64).reshape(len(matrices) * d, d or 1),
+        f"{prefix}_inverse_facts": np.array(facts, np.float64).reshape(len(facts), 3),
+    }
+
+
+def checked(sections: Sections, n_classes: int, prefix: str, *, shared: bool) -> ScatterArrays:
+    """Return the sums of a snapshot's arrays: shapes, signs, symmetry and names are checked.
+
+    Raises
+    ------
+    SnapshotError
+        The arrays are not the sums of that many classes.
+    """
+    names = _names(sections, prefix)
+    d = len(names)
+    array = floats(sections, f"{prefix}_sums", (3 * n_classes * d, d or 1))
+    n, mean, squares = array.reshape(3, n_classes, d, d).copy()
+    _check(prefix, n, mean, squares)
+    facts = floats(sections, f"{prefix}_inverse_facts", (None, 3)).tolist()
+    if len(facts) not in {1, n_classes} or any(has not in {0, 1} or age < 0 for has, _, age in facts):
+        raise SnapshotError(f"The inverses of `{prefix}` are not of its classes.", HINT)
+    kept = sum(has == 1 for has, _, _ in facts)
+    matrices = iter(floats(sections, f"{prefix}_inverses", (kept * d, d or 1)).reshape(kept, d, d))
+    inverses = [InverseScatter() for _ in range(1 if shared else n_classes)]
+    if len(facts) == len(inverses):  # otherwise they were kept for the other kind of covariance
+        for inverse, (has, log_det, age) in zip(inverses, facts, strict=True):
+            inverse.matrix = next(matrices).copy() if has else None
+            inverse.log_det, inverse.age = log_det, int(age)
+    return ScatterArrays(names, n, mean, squares, inverses)
+
+
+def _names(sections: Sections, prefix: str) -> list[str]:
+    blob = section(sections, f"{prefix}_names", np.uint8)
+    ends = section(sections, f"{prefix}_name_ends", np.uint64).tolist()
+    if ends != sorted(ends) or (ends[-1] if ends else 0) != blob.size:
+        raise SnapshotError(f"The names of `{prefix}` overlap or point outside.", HINT)
+    raw = blob.tobytes()
+    try:
+        names = [raw[start:end].decode() for start, end in zip([0, *ends], ends, strict=False)]
+    except UnicodeDecodeError as error:
+        raise SnapshotError(f"A name of `{prefix}` is not UTF-8.", HINT) from error
+    if len(set(names)) < len(names):
+        raise SnapshotError(f"A name of `{prefix}` stands twice.", HINT)
+    return names
+
+
+def _check(prefix: str, n: Floats, mean: Floats, squares: Floats) -> None:
+    own = np.diagonal(n, axis1=1, axis2=2)
+    symmetric = all(bool((a == a.transpose(0, 2, 1)).all()) for a in (n, squares))
+    signs = bool((n >= 0).all()) and bool((np.diagonal(squares, axis1=1, axis2=2) >= 0).all())
+    pairs = bool((n <= np.minimum(own[:, :, None], own[:, None, :]) * (1.0 + 1e-9)).all())
+    empty = not bool(mean[n == 0].any() or squares[n == 0].any())
+    if not (symmetric and signs and pairs and empty):
+        raise SnapshotError(f"Section `{prefix}_sums` holds sums that no stream can give.", HINT)
