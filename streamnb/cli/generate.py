@@ -13,7 +13,6 @@ from streamnb.cli.options import (
     SnapshotArgument,
 )
 from streamnb.errors import DataError
-from streamnb.storage import read_snapshot
 
 if TYPE_CHECKING:
     from streamnb.config import Settings
@@ -29,6 +28,7 @@ def generate(
     from streamnb.config import (
         restore_model,
     )
+    from streamnb.storage import read_snapshot
 
     settings, model = restore_model(read_snapshot(snapshot))
     for line in lines(settings, model, n, seed):

@@ -14,7 +14,6 @@ from streamnb.cli.options import (
     warn_of_refused,
     watched,
 )
-from streamnb.storage import write_snapshot
 
 
 def learn(
@@ -32,6 +31,7 @@ def learn(
         load_settings,
         snapshot_of,
     )
+    from streamnb.storage import write_snapshot
 
     settings = load_settings(config, changes or ())
     check_lines(settings)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streamnb.cli.options import ConfigArgument, SetOption
-from streamnb.engine import supervise
 
 if TYPE_CHECKING:
     from streamnb.engine import Engine
@@ -33,7 +32,7 @@ def run(
 ) -> None:
     """Run the engine: records in, scores out, until SIGTERM or Ctrl-C (the batch in hand is finished)."""
     from streamnb.config import build_engine, load_settings, load_snapshot
-    from streamnb.engine import Metrics
+    from streamnb.engine import Metrics, supervise
     from streamnb.naive_bayes import compiled, reason
 
     logging.basicConfig(

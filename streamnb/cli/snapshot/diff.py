@@ -13,7 +13,6 @@ from streamnb.cli.options import (
     JsonOption,
     SnapshotArgument,
 )
-from streamnb.storage import read_snapshot
 
 if TYPE_CHECKING:
     from streamnb.base import Snapshot
@@ -27,6 +26,8 @@ def diff(
     json: JsonOption = False,
 ) -> None:
     """Say what differs between two snapshots: settings, offsets, classes, the counts that changed most."""
+    from streamnb.storage import read_snapshot
+
     found = snapshot_difference(read_snapshot(before), read_snapshot(after), top)
     if json:
         most = [change._asdict() for change in found.most_changed]

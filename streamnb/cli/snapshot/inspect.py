@@ -9,12 +9,12 @@ from streamnb.cli.options import (
     SnapshotArgument,
     readable,
 )
-from streamnb.storage import read_snapshot
 
 
 def inspect(snapshot: SnapshotArgument, json: JsonOption = False) -> None:
     """Show what a snapshot holds; every byte of it is checked on the way."""
     from streamnb.base import fingerprint, to_rows
+    from streamnb.storage import read_snapshot
 
     held = read_snapshot(snapshot)
     facts: dict[str, object] = {

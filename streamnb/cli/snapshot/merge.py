@@ -11,7 +11,6 @@ from streamnb.cli.options import (
     SnapshotArgument,
 )
 from streamnb.errors import SnapshotError
-from streamnb.storage import read_snapshot, write_snapshot
 
 if TYPE_CHECKING:
     from streamnb.base import Snapshot
@@ -26,6 +25,8 @@ def merge(
     ] = False,
 ) -> None:
     """Add what two snapshots have learned; refused where both have read the same partition."""
+    from streamnb.storage import read_snapshot, write_snapshot
+
     both = merged(read_snapshot(first), read_snapshot(second), statistics_only=statistics_only)
     size = write_snapshot(output, both)
     kept = "without offsets" if statistics_only else f"offsets of {len(both.accounts)} partitions"

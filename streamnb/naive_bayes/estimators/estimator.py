@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from river import base
-from river.utils import pandas
 
 from streamnb.base import Batch, Label, likeliest
 from streamnb.naive_bayes.estimators.frames import Row, frame_like, labels_of, rows_of, series_like
@@ -205,6 +204,8 @@ class Estimator(base.MiniBatchClassifier, ABC):
 
     def p_class_many(self) -> Any:  # noqa: ANN401 - pandas', which need not be installed
         """`p_class` of every class, as river has it: a pandas frame of one row, a column a class."""
+        from river.utils import pandas  # brings scipy, which nothing else here needs
+
         return pandas.import_pandas().DataFrame({c: [self.p_class(c)] for c in self._model.classes})
 
     # ---- models as sums

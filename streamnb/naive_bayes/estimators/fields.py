@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Literal
 
-from river import proba
-
 from streamnb.base import Label
 from streamnb.naive_bayes.estimators.estimator import FIELD, Estimator
 from streamnb.naive_bayes.event_models import Categorical, Gaussian, Multivariate
@@ -95,10 +93,10 @@ class CategoricalNB(Estimator):
         return ((row[i] if row and i >= 0 else 0.0) + p) / total if total else 0.0
 
 
-class Gaussians(dict[object, proba.Gaussian]):
+class Gaussians(dict[object, Any]):
     """A class's normals by name; a name that is no string is known by its text."""
 
-    def __missing__(self, name: object) -> proba.Gaussian:
+    def __missing__(self, name: object) -> Any:  # noqa: ANN401 - river's Gaussian, which has no types
         if isinstance(name, str):
             raise KeyError(name)
         return self[str(name)]
@@ -174,6 +172,8 @@ class GaussianNB(Estimator):
     @property
     def gaussians(self) -> dict[Label, Gaussians]:
         """Class to name to the normal of `moments`, as river names them, copied."""
+        from river import proba  # brings scipy, which nothing else here needs
+
         from_state: Any = proba.Gaussian._from_state  # noqa: SLF001 - river has no other way in
         found: dict[Label, Gaussians] = {}
         for name, by_class in self.moments.items():
