@@ -16,7 +16,9 @@ from streamnb.errors import SettingsError
 def export(
     snapshot: SnapshotArgument,
     output: OutputOption,
-    weights: Annotated[bool, typer.Option("--weights", help="Of the straight boundary.")] = False,
+    weights: Annotated[
+        bool, typer.Option("--weights", help="Export the weights of the linear boundary.")
+    ] = False,
     classes: Annotated[
         str | None, typer.Option(metavar="FIRST,SECOND", help="Between which; needed where there are more.")
     ] = None,

@@ -1,4 +1,8 @@
-"""River's face: estimators that stand where river's stand, in its pipelines and metrics."""
+"""River's classifiers: estimators with river's names and numbers, for its pipelines and metrics.
+
+It knows river's base classes, frames through narwhals, and the model. It must not know how a statistic is
+kept.
+"""
 
 from streamnb.naive_bayes.estimators.any_fields import MixedNB
 from streamnb.naive_bayes.estimators.estimator import Estimator

@@ -1,4 +1,4 @@
-"""The estimator of messages with fields of many kinds: any views, in one posterior."""
+"""The estimator of messages with fields of any kind, in one posterior."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from streamnb.naive_bayes.model.view import View
 
 
 class MixedNB(Estimator):
-    """`NaiveBayes` where river's estimators stand: text, categories, flags and numbers in one posterior.
+    """Naive Bayes over text, categories, flags and numbers in one posterior, as a river classifier.
 
     Parameters
     ----------
     views : sequence of View, optional
-        By default every field by what it holds: the words of the field ``text``, and of all others numbers as
-        normals, truth values as flags, strings as categories.
+        By default the words of the field ``text``; of all other fields numbers as normals, truth values as
+        flags and strings as categories.
     head : {"product", "calibrated"}, optional
         As for `NaiveBayes`.
     prior : Prior, optional
-        The product head's; by default the stream's own shares.
+        The product head's; by default the classes' shares of the messages learned.
 
     Raises
     ------
     ValueError
-        The views cannot be told apart or do not suit the head.
+        The views' names are not unique, or the views do not fit the head.
 
     Examples
     --------

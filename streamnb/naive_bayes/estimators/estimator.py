@@ -1,7 +1,7 @@
-"""What all estimators share: one message or many, learned and scored, under river's names.
+"""The base class of all estimators: one message or many, learned and scored, under river's names.
 
-River's base class declares that any keyword may follow `x`; these methods take none, so that a misspelt one
-is an error. That is what the checker is told to let pass.
+River's base class declares that any keyword may follow `x`. These methods take none, so that a misspelt
+keyword is an error; the type checker is told to accept the narrower signatures.
 """
 
 from __future__ import annotations
@@ -24,21 +24,20 @@ _TOKENIZER = Tokenizer(rule="words")
 
 
 class Estimator(base.MiniBatchClassifier, ABC):
-    """A naive Bayes of one view under the product head, as river has it.
+    """A naive Bayes of one view under the product head, with river's API.
 
-    Whatever is learned or scored goes through `NaiveBayes.step`: many messages give what one after another
-    gives, to the bit.
+    Everything goes through `NaiveBayes.step`, so many messages give the same bits as one after another.
     """
 
     _model: NaiveBayes
-    _zeros = True  # whether a 0 is a value like any other
+    _zeros = True  # whether a 0 in a sparse frame is a value rather than a missing name
 
     @property
     def _multiclass(self) -> bool:
         return True
 
     def _fields(self, x: Row) -> dict[str, object]:
-        """A message as the model's fields."""
+        """Return a message as the model's fields."""
         return {FIELD: x}
 
     def _batch(
@@ -47,12 +46,12 @@ class Estimator(base.MiniBatchClassifier, ABC):
         return Batch({FIELD: [self._fields(row)[FIELD] for row in rows]}, labels, weights)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a parameter of a model that has learned: its sums stay, and are read under the new setting.
+        """Set a parameter, also of a model that has learned: its sums stay and are used under the new value.
 
         Raises
         ------
         ValueError
-            The model would have counted otherwise under it; nothing was changed.
+            The sums depend on the parameter; nothing was changed.
         """
         if "_model" not in self.__dict__ or name not in self._get_params():
             super().__setattr__(name, value)
@@ -83,51 +82,50 @@ class Estimator(base.MiniBatchClassifier, ABC):
         self._model.learn_one(self._fields(x), y, weight)
 
     def unlearn_one(self, x: Row, y: Label, weight: float = 1.0) -> None:
-        """Take back a message that was learned. None of these models forgets, so it matters not when it was;
-        with a half-life see `streamnb.NaiveBayes.unlearn_one`.
+        """Unlearn a message that was learned; estimators have no half-life, so its time does not matter.
 
         Raises
         ------
         ValueError
-            It was not learned that often; nothing was changed.
+            The message was not learned that often; nothing was changed.
         """
         self._model.unlearn_one(self._fields(x), y, weight)
 
     def predict_one(self, x: Row) -> Label | None:  # type: ignore[override]
-        """The likeliest class; of equals the smallest. ``None`` before anything was learned."""
+        """Return the likeliest class, ties going to the smallest; ``None`` before anything was learned."""
         return self._model.predict_one(self._fields(x))
 
     def predict_proba_one(self, x: Row) -> dict[Label, float]:  # type: ignore[override]
-        """The posterior by class; empty before anything was learned."""
+        """Return the posterior per class; empty before anything was learned."""
         return self._model.predict_proba_one(self._fields(x))
 
     def predict_log_proba_one(self, x: Row) -> dict[Label, float]:
-        """The natural logarithm of the posterior, finite where the posterior rounds to 0."""
+        """Return the natural logarithm of the posterior, finite where the posterior rounds to 0."""
         return self._model.predict_log_proba_one(self._fields(x))
 
     def log_odds_one(self, x: Row) -> dict[Label, float]:
-        """``log p - log(1 - p)`` by class, finite where p rounds to 1; infinite for an only class."""
+        """Return ``log p - log(1 - p)`` per class, finite where p rounds to 1; infinite for an only class."""
         return self._model.log_odds_one(self._fields(x))
 
     def joint_log_likelihood(self, x: Row) -> dict[Label, float]:
-        """``log P(c) + log P(x | c)`` by class; all minus infinity is maximum likelihood's 0/0."""
+        """Return ``log P(c) + log P(x | c)`` per class; all minus infinity is maximum likelihood's 0/0."""
         return self._model.joint_log_likelihood(self._fields(x))
 
     def explain_one(
         self, x: Row, classes: tuple[Label, Label] | None = None, top: int | None = None
     ) -> Explanation | None:
-        """What makes the difference between two classes, part by part; see `NaiveBayes.explain_one`."""
+        """Explain the difference between two classes; see `NaiveBayes.explain_one`."""
         return self._model.explain_one(self._fields(x), classes, top)
 
     # ---- many
 
     def learn_many(self, X: object, y: object, weights: Iterable[float] | None = None) -> None:
-        """Learn a batch, all of it or nothing.
+        """Learn a batch completely, or not at all.
 
         Parameters
         ----------
         X : frame of pandas, polars or pyarrow, or sequence of mappings
-            A row a message; a null or NaN cell is a name the message lacks.
+            One row per message; a null or NaN cell is a name that the message lacks.
         y : series, or sequence of labels
         weights : sequence, array or series of float, optional
 
@@ -142,13 +140,13 @@ class Estimator(base.MiniBatchClassifier, ABC):
         )
 
     def predict_proba_many(self, X: Any) -> Any:  # noqa: ANN401 - a frame in, that kind of frame out
-        """The posteriors of a batch.
+        """Return the posteriors of a batch.
 
         Returns
         -------
         frame of the kind of `X`, or list of dict
-            A column a class, in the order of the labels, named by them (as text, where columns must be);
-            without columns before anything was learned. A list for a sequence.
+            One column per class, in the order of the labels and named by them (by their text where column
+            names must be text); no columns before anything was learned. A list of dicts for a sequence.
         """
         rows, frame = rows_of(X, zeros=self._zeros)
         posterior = self._posterior(rows)
@@ -159,9 +157,9 @@ class Estimator(base.MiniBatchClassifier, ABC):
         return frame_like(posterior, frame)
 
     def predict_many(self, X: Any) -> Any:  # noqa: ANN401 - as above
-        """The likeliest classes of a batch, as a series of the kind of `X`, or a list.
+        """Return the likeliest classes of a batch, as a series of the kind of `X`, or a list.
 
-        Before anything was learned there are none: a frame without columns, as river has it.
+        Before anything was learned, return a frame without columns, as river does.
         """
         rows, frame = rows_of(X, zeros=self._zeros)
         posterior = self._posterior(rows)
@@ -173,7 +171,7 @@ class Estimator(base.MiniBatchClassifier, ABC):
         return labels if frame is None else series_like(labels, frame)
 
     def joint_log_likelihood_many(self, X: Any) -> Any:  # noqa: ANN401 - as above
-        """``log P(c) + log P(x | c)`` of a batch, in the form of `predict_proba_many`."""
+        """Return ``log P(c) + log P(x | c)`` of a batch, in the form of `predict_proba_many`."""
         rows, frame = rows_of(X, zeros=self._zeros)
         joints = [self.joint_log_likelihood(row) for row in rows]
         if frame is None:
@@ -181,7 +179,7 @@ class Estimator(base.MiniBatchClassifier, ABC):
         return frame_like({label: [joint[label] for joint in joints] for label in self._labels()}, frame)
 
     def _posterior(self, rows: Sequence[Row]) -> dict[Label, list[float]]:
-        """Label to the posteriors of all rows, in the order of the labels."""
+        """Return the posteriors of all rows per label, in the order of the labels."""
         scores = self._model.step(self._batch(rows, [None] * len(rows), None), learn=False)
         columns = dict(zip(scores.classes, scores.posterior.T.tolist(), strict=True))
         return {label: columns[label] for label in self._labels()}
@@ -193,17 +191,17 @@ class Estimator(base.MiniBatchClassifier, ABC):
 
     @property
     def class_counts(self) -> Counter[Label]:
-        """Weight of the messages learned, by class."""
+        """The weight of the messages learned, per class."""
         return Counter(dict(zip(self._model.classes, self._model.class_counts, strict=True)))
 
     def p_class(self, c: Label) -> float:
-        """The share of class c among the messages learned; 0 before any."""
+        """Return the share of class c among the messages learned; 0 before any."""
         counts = self.class_counts
         total = sum(counts.values())
         return counts[c] / total if total else 0.0
 
     def p_class_many(self) -> Any:  # noqa: ANN401 - pandas', which need not be installed
-        """`p_class` of every class, as river has it: a pandas frame of one row, a column a class."""
+        """Return `p_class` of every class as river does: a pandas frame of one row, one column per class."""
         from river.utils import pandas  # brings scipy, which nothing else here needs
 
         return pandas.import_pandas().DataFrame({c: [self.p_class(c)] for c in self._model.classes})
@@ -211,15 +209,15 @@ class Estimator(base.MiniBatchClassifier, ABC):
     # ---- models as sums
 
     def merge(self, other: Self) -> None:
-        """Add what another has learned; see `NaiveBayes.merge`."""
+        """Add what another estimator has learned; see `NaiveBayes.merge`."""
         self._model.merge(other._model)
 
     def subtract(self, other: Self) -> None:
-        """Take away what another has learned; see `NaiveBayes.subtract`."""
+        """Subtract what another estimator has learned; see `NaiveBayes.subtract`."""
         self._model.subtract(other._model)
 
     def n_parameters(self, *, naive: bool = True) -> int:
-        """How many numbers the model estimates; see `NaiveBayes.n_parameters`."""
+        """Return how many numbers the model estimates; see `NaiveBayes.n_parameters`."""
         return self._model.n_parameters(naive=naive)
 
     def sample(self, n: int, seed: int = 0) -> Iterator[tuple[Any, Label]]:
@@ -228,13 +226,13 @@ class Estimator(base.MiniBatchClassifier, ABC):
             yield x[FIELD], y
 
     def linear_weights(self, classes: tuple[Label, Label] | None = None) -> tuple[float, dict[str, float]]:
-        """The straight boundary between two classes; see `NaiveBayes.linear_weights`."""
+        """Return the linear boundary between two classes; see `NaiveBayes.linear_weights`."""
         intercept, weights = self._model.linear_weights(classes)
         return intercept, {name: w for (_, name), w in weights.items()}
 
 
 def counts_of(x: Row) -> Mapping[str, object]:
-    """A message as term counts: a text is read by the peers' rule first."""
+    """Return a message as term counts; a text is tokenized by the rule ``words`` first."""
     if not isinstance(x, str):
         return x
     counts: dict[str, object] = dict(Counter(_TOKENIZER.read(x).tokens))

@@ -1,4 +1,4 @@
-"""The estimators of named values: categorical, Gaussian, and Gaussian discriminant analysis."""
+"""Estimators of named values: categorical, Gaussian, and Gaussian discriminant analysis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VIEW = "fields"
 
 
 class CategoricalNB(Estimator):
-    """Categorical naive Bayes: each field takes one of its own values, however many.
+    """Categorical naive Bayes: each field takes one of its own values.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class CategoricalNB(Estimator):
     prior : Prior, optional
         By default the stream's own shares.
     unknown : {"smooth", "skip"}
-        Whether a value that no class has taught takes part, with a count of 0.
+        Whether a value that no class has learned takes part, with a count of 0.
 
     Raises
     ------
@@ -41,8 +41,8 @@ class CategoricalNB(Estimator):
     Notes
     -----
     ``P(x_i = v | c) = (n_vc + alpha) / (N_c + alpha k_i)``, with `N_c` the messages of class c that had the
-    field and `k_i` the values of it seen so far. Values are strings, numbers or truth values; 1, "1" and True
-    are three. A field that is missing (absent, ``None``, NaN) is left out of both.
+    field and `k_i` the number of its values seen so far. Values are strings, numbers or truth values; 1, "1"
+    and True are three values. A missing field (absent, ``None``, NaN) is neither learned nor scored.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class CategoricalNB(Estimator):
 
     @property
     def feature_counts(self) -> dict[str, dict[str | float, Counter[Label]]]:
-        """Field to value to class to count, copied."""
+        """A copy of the counts: field to value to class to count."""
         found: dict[str, dict[str | float, Counter[Label]]] = {}
         for token, row in self._model.counts[_VIEW].rows.items():
             counts = {label: n for label, n in zip(self._model.classes, row, strict=True) if n}
@@ -81,7 +81,7 @@ class CategoricalNB(Estimator):
         return found
 
     def p_feature_given_class(self, f: object, v: str | float, c: Label) -> float:
-        """``(n_vc + alpha) / (N_c + alpha k)`` of value v of field f; 0 where that is 0/0."""
+        """Return ``(n_vc + alpha) / (N_c + alpha k)`` for value v of field f; 0 where that is 0/0."""
         fields = self._model.tallies[_VIEW]
         assert isinstance(fields, FieldTotals)
         i = self._model.index.get(c, -1)
@@ -94,7 +94,7 @@ class CategoricalNB(Estimator):
 
 
 class Gaussians(dict[object, Any]):
-    """A class's normals by name; a name that is no string is known by its text."""
+    """The normals of a class by name; a name that is not a string is looked up by its text."""
 
     def __missing__(self, name: object) -> Any:  # noqa: ANN401 - river's Gaussian, which has no types
         if isinstance(name, str):
@@ -108,12 +108,12 @@ class GaussianNB(Estimator):
     Parameters
     ----------
     variance : {"class", "shared"} or float
-        A variance per class makes the boundary curved, one for all classes makes it straight; or the
-        variance itself, for every number.
+        One variance per class (a curved boundary), one for all classes (a linear one), or the variance
+        itself.
     pseudo_observations : float
-        Of the variance of all classes' numbers together, added to each class's; 0 is maximum likelihood.
+        How many pseudo-observations of the pooled variance each class gets; 0 is maximum likelihood.
     robust : float
-        The share of numbers drawn from anywhere, whatever the class; 0.001 keeps one outlying number from
+        The share of a broad normal that is mixed in for every class; 0.001 keeps a single outlier from
         deciding alone.
     prior : Prior, optional
         By default the stream's own shares.
@@ -155,7 +155,7 @@ class GaussianNB(Estimator):
 
     @property
     def moments(self) -> dict[str, dict[Label, tuple[float, float, float]]]:
-        """Name to class to how many numbers, their mean and their variance (of maximum likelihood)."""
+        """Name to class to (number of values, mean, maximum likelihood variance)."""
         block = self._model.blocks[_VIEW]
         assert isinstance(block, NumberBlock)
         return {
@@ -171,7 +171,7 @@ class GaussianNB(Estimator):
 
     @property
     def gaussians(self) -> dict[Label, Gaussians]:
-        """Class to name to the normal of `moments`, as river names them, copied."""
+        """A copy of the moments as river's normals: class to name to `river.proba.Gaussian`."""
         from river import proba  # brings scipy, which nothing else here needs
 
         from_state: Any = proba.Gaussian._from_state  # noqa: SLF001 - river has no other way in
@@ -190,8 +190,8 @@ class GaussianDiscriminant(Estimator):
     Parameters
     ----------
     covariance : {"shared", "class"}
-        One for all classes makes the boundary straight, and the posterior logistic regression's form,
-        ``1 / (1 + exp(-theta.x))`` (`linear_weights` is theta); one a class makes it curved.
+        One for all classes gives a linear boundary and the posterior ``1 / (1 + exp(-theta.x))``, the form of
+        logistic regression (`linear_weights` is theta). One per class gives a curved boundary.
     messages_per_coordinate : float
         Until there are more messages than so many times the numbers of a message, one pseudo-observation of
         the pooled variance steadies the covariance. 1 is the lectures' n > d.

@@ -1,6 +1,6 @@
 """Frames in, frames out: pandas, polars and pyarrow through narwhals, or plain sequences of mappings.
 
-A cell that is null or NaN is a name the row lacks, which is the only way a frame has to say so.
+A null or NaN cell is a name that the row lacks: a frame cannot express it otherwise.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ Row = Mapping[str, object] | str
 
 
 def rows_of(messages: object, *, zeros: bool) -> tuple[list[Row], Frame | None]:
-    """The messages of a batch as mappings or texts, and the frame whose kind the answer is to have.
+    """Return the messages of a batch as mappings or texts, and the frame whose kind the result shall have.
 
     Parameters
     ----------
     messages : a frame, a series of texts, or an iterable of mappings or texts
     zeros : bool
-        Whether a 0 is a value like any other, or a sparse frame may leave it out.
+        Whether a 0 in a sparse frame is a value; otherwise it is a missing name.
 
     Returns
     -------
     (list, narwhals DataFrame or None)
-        ``None`` where no frame was given. The frame of a series has that series for its only column.
+        ``None`` if no frame was given. The frame of a series has the series as its only column.
 
     Raises
     ------
     ValueError
-        It is none of these.
+        `messages` is none of these.
     """
     native = nw.from_native(cast("Any", messages), eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
@@ -60,7 +60,7 @@ def _dense_rows(frame: Frame) -> list[Row]:
 
 
 def _sparse_rows(frame: Any) -> list[Row]:  # noqa: ANN401 - pandas' own, which need not be installed
-    """The cells of a sparse pandas frame that are not 0: a row lacks the others."""
+    """Return the rows of a sparse pandas frame; a 0 is a missing name."""
     names = list(frame.columns)
     cells = frame.sparse.to_coo()
     rows: list[dict[str, object]] = [{} for _ in range(cells.shape[0])]
@@ -71,7 +71,7 @@ def _sparse_rows(frame: Any) -> list[Row]:  # noqa: ANN401 - pandas' own, which 
 
 
 def labels_of(labels: object) -> list[Label | None]:
-    """A column of labels as a list; a null is no label."""
+    """Return a column of labels as a list; a null is ``None``."""
     native = nw.from_native(cast("Any", labels), series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
         return cast("list[Label | None]", _values(native))
@@ -79,15 +79,15 @@ def labels_of(labels: object) -> list[Label | None]:
 
 
 def _values(series: nw.Series[Any]) -> list[object]:
-    """A column as Python's own values, ``None`` for whatever its kind of frame has for a null."""
+    """Return a column as Python values; a null of any kind of frame is ``None``."""
     nulls = series.is_null().to_list()
     return [None if null else value for value, null in zip(series.to_list(), nulls, strict=True)]
 
 
 def frame_like(columns: Mapping[Label, Sequence[float]], like: Frame) -> object:
-    """Columns of numbers as a frame of the kind, and with the index, of another.
+    """Return columns of numbers as a frame of the kind, and with the index, of `like`.
 
-    Labels name the columns; where only text can, their text does.
+    Columns are named by their labels, or by the labels' text in frames that only take text.
     """
     if like.implementation.is_pandas_like():
         native = like.to_native()
@@ -102,7 +102,7 @@ def frame_like(columns: Mapping[Label, Sequence[float]], like: Frame) -> object:
 
 
 def series_like(labels: Sequence[Label | None], like: Frame) -> object:
-    """Labels as a series of the kind, and with the index, of a frame."""
+    """Return labels as a series of the kind, and with the index, of `like`."""
     native = nw.new_series("", labels, backend=nw.get_native_namespace(like)).to_native()
     if like.implementation.is_pandas_like():
         native.index = like.to_native().index

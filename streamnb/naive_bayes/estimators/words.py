@@ -1,4 +1,4 @@
-"""The estimators of words: multinomial, complement and Bernoulli naive Bayes."""
+"""Estimators of words: multinomial, complement and Bernoulli naive Bayes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _VIEW = "terms"
 
 
 class FeatureCounts(Mapping[str, Counter[Label]]):
-    """The counts of a model's words by class, as river names them; a word it has not learned has none.
+    """A mapping of word to counts per class, as river's `feature_counts`; an unknown word has no counts.
 
-    It reads the model's own rows: nothing is copied until it is asked for.
+    It reads the model's own rows; a row is copied when it is looked up.
     """
 
     def __init__(self, counts: Counted, classes: list[Label]) -> None:
@@ -50,7 +50,7 @@ class FeatureCounts(Mapping[str, Counter[Label]]):
 
 
 class _WordsNB(Estimator):
-    """What the estimators of words share."""
+    """The base class of the estimators of words."""
 
     _zeros = False
 
@@ -63,38 +63,38 @@ class _WordsNB(Estimator):
 
     @property
     def classes_(self) -> list[Label]:
-        """The classes, in the order in which they were met."""
+        """The classes, in order of appearance."""
         return list(self._model.classes)
 
     @property
     def feature_counts(self) -> FeatureCounts:
-        """Word to class to count."""
+        """The counts: word to class to count."""
         return FeatureCounts(self._counts, self._model.classes)
 
     @property
     def class_totals(self) -> Counter[Label]:
-        """Class to the sum of its counts."""
+        """The sum of all counts per class."""
         return Counter(dict(zip(self._model.classes, self._counts.totals, strict=True)))
 
     @property
     def feature_totals(self) -> Counter[str]:
-        """Word to its count in all classes."""
+        """The count of each word in all classes together."""
         return Counter({word: sum(row) for word, row in self._counts.rows.items()})
 
     @property
     def n_terms(self) -> int:
-        """How many words there are."""
+        """The number of words in the vocabulary."""
         return len(self._counts.rows)
 
     def _row(self, word: object, c: Label) -> tuple[float, float, int]:
-        """The count of a word in class c, its count in all classes, and the place of c (-1: no class)."""
+        """Return a word's count in class c, its count in all classes, and the index of c (-1: no class)."""
         row = self._counts.rows.get(str(word), ())
         i = self._model.index.get(c, -1)
         return (row[i] if row and i >= 0 else 0.0), sum(row), i
 
 
 class _DrawsNB(_WordsNB):
-    """What the two estimators share whose messages are draws of words."""
+    """The base class of the multinomial and the complement estimator."""
 
     _complement = False
     _by_default: Prior = LearnedPrior()
@@ -122,12 +122,12 @@ class _DrawsNB(_WordsNB):
         return {tags.POSITIVE_INPUT}
 
     def _drawn(self, word: object, c: Label) -> tuple[float, float, float]:
-        """How often a word was drawn from class c, from all classes, and how often any was from c."""
+        """Return the count of a word in class c, its count in all classes, and the total count of c."""
         n_fc, n_f, i = self._row(word, c)
         return n_fc, n_f, (self._counts.totals[i] if i >= 0 else 0.0)
 
     def _share(self, count: float, n_f: float, total: float) -> float:
-        """A smoothed share; 0 where that is 0/0."""
+        """Return a smoothed share; 0 where that is 0/0."""
         smoothing = self._model.views[0].multinomial.smoothing
         count += smoothing.pseudo_count(n_f, sum(self._counts.totals), self.n_terms)
         total += smoothing.pseudo_total(self.n_terms)
@@ -146,10 +146,10 @@ class MultinomialNB(_DrawsNB):
     prior : Prior, optional
         By default the stream's own shares.
     weight : {"counts", "boolean", "log"}
-        What a token that stands m times counts: m, 1 or ``ln(1 + m)``.
+        The weight of a token that occurs m times in a message: m, 1 or ``ln(1 + m)``.
     unknown : {"smooth", "skip"}
-        Whether a token that no class has taught takes part. Smoothed, as river does, it votes for the class
-        with fewer tokens; skipped, it is silent.
+        Whether a token that no class has learned takes part. Smoothed, as in river, it favours the class with
+        fewer tokens; skipped, it has no influence.
 
     Raises
     ------
@@ -158,8 +158,8 @@ class MultinomialNB(_DrawsNB):
 
     Notes
     -----
-    A text is read by the rule ``\w\w+`` on lower case, the peers' own. Before anything was learned the
-    prediction is ``None`` and the posterior empty, as river has it.
+    A text is tokenized by ``\w\w+`` on lower case, as in river and scikit-learn. Before anything was learned
+    the prediction is ``None`` and the posterior is empty, as in river.
 
     References
     ----------
@@ -183,15 +183,15 @@ class MultinomialNB(_DrawsNB):
     """
 
     def p_feature_given_class(self, f: object, c: Label) -> float:
-        """``(n_fc + alpha) / (N_c + alpha |V|)``; 0 where that is 0/0."""
+        """Return ``(n_fc + alpha) / (N_c + alpha |V|)``; 0 where that is 0/0."""
         n_fc, n_f, n_c = self._drawn(f, c)
         return self._share(n_fc, n_f, n_c)
 
 
 class ComplementNB(_DrawsNB):
-    """Complement naive Bayes: a class is judged by how badly all other classes explain the message.
+    """Complement naive Bayes: a class scores high if all other classes together explain the message badly.
 
-    Their words are more than the class's own, so that classes of few messages are not at a loss
+    The other classes have more words than the class itself, which helps classes with few messages
     (Rennie, Shih, Teevan and Karger 2003, Tackling the poor assumptions of naive Bayes text classifiers).
 
     Parameters
@@ -201,8 +201,8 @@ class ComplementNB(_DrawsNB):
     smoothing : Smoothing, optional
         In place of `alpha`.
     prior : Prior, optional
-        By default, as river and scikit-learn have it, the class prior takes no part, but for a message that
-        says nothing: its posterior is the stream's shares. ``LearnedPrior()`` is the paper's own rule.
+        By default the class prior is used only for a message without known words, as in river and
+        scikit-learn. ``LearnedPrior()`` is the rule of the paper.
     weight : {"counts", "boolean", "log"}
         As for `MultinomialNB`.
     unknown : {"smooth", "skip"}
@@ -220,7 +220,7 @@ class ComplementNB(_DrawsNB):
     ...     model.learn_one(text, place)
     >>> model.predict_one("Tokyo")
     'no'
-    >>> model.predict_proba_one("")["yes"]  # nothing to go by but the shares
+    >>> model.predict_proba_one("")["yes"]  # no words: the classes' shares
     0.6666666666666666
     """
 
@@ -228,26 +228,26 @@ class ComplementNB(_DrawsNB):
     _by_default: Prior = FallbackPrior()
 
     def p_feature_given_class(self, f: object, c: Label) -> float:
-        """``(n_f - n_fc + alpha) / (N - N_c + alpha |V|)``, the share word f has of all other classes."""
+        """Return ``(n_f - n_fc + alpha) / (N - N_c + alpha |V|)``: word f's share of all other classes."""
         n_fc, n_f, n_c = self._drawn(f, c)
         return self._share(n_f - n_fc, n_f, sum(self._counts.totals) - n_c)
 
 
 class BernoulliNB(_WordsNB):
-    """Bernoulli naive Bayes: each word of the vocabulary is there or not, and absent words count.
+    """Bernoulli naive Bayes: each word of the vocabulary is present or absent, and absent words count.
 
     Parameters
     ----------
     alpha : float
         Pseudo-messages with the word, and as many without; 0 is maximum likelihood.
     true_threshold : float
-        A word is there if its value, any number or truth value, is above this. ``None`` and NaN are not.
+        A word is present if its value, a number or truth value, is above this; ``None`` and NaN are not.
     smoothing : Beta, optional
         In place of `alpha`.
     prior : Prior, optional
         By default the stream's own shares.
     unknown : {"skip", "smooth"}
-        Whether a word that no class has taught takes part where it is there. River skips it.
+        Whether a present word that no class has learned takes part. River skips it.
 
     Raises
     ------
@@ -256,8 +256,8 @@ class BernoulliNB(_WordsNB):
 
     Notes
     -----
-    A word is absent from all messages before the first that held it. Scoring does not walk the vocabulary:
-    the sum over absent words is kept per class until the class learns again.
+    A word counts as absent from all messages before the first one with it. Scoring does not walk the
+    vocabulary: the sum over absent words is cached per class until the class learns again.
 
     References
     ----------
@@ -279,8 +279,8 @@ class BernoulliNB(_WordsNB):
     >>> round(model.predict_proba_one(answers("10110"))["Scottish"], 4)
     0.8076
 
-    No Scot in the data dislikes shortbread: by maximum likelihood none ever will. A pseudo-count on both
-    outcomes mends that.
+    No Scot in the data dislikes shortbread, so maximum likelihood gives it probability 0. A pseudo-count on
+    both outcomes fixes that.
 
     >>> model.predict_proba_one(answers("01111"))["Scottish"]
     0.0
@@ -310,7 +310,7 @@ class BernoulliNB(_WordsNB):
         self._model = NaiveBayes([view], prior=prior or LearnedPrior(), head="product")
 
     def p_feature_given_class(self, f: object, c: Label) -> float:
-        """``(n_fc + a) / (n_c + a + b)``; 0 where that is 0/0."""
+        """Return ``(n_fc + a) / (n_c + a + b)``; 0 where that is 0/0."""
         n_fc, _, i = self._row(f, c)
         n_c = self._model.class_counts[i] if i >= 0 else 0.0
         total = n_c + self._coin.a + self._coin.b

@@ -1,4 +1,4 @@
-"""What a view is counted in, and which of a model's parts have a compiled twin."""
+"""Choose each view's statistic, plain or compiled, and explain why a model cannot run compiled."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from streamnb.naive_bayes.statistics.number_block import NumberBlock
 
 
 def is_compiled(views: Sequence[View], prior: Prior, decay: Decay | None, wanted: bool | None) -> bool:
-    """Whether the compiled twins drive a model: they know its prior and every view.
+    """Return whether the compiled driver runs a model, which takes a twin for its prior and each of its
+    views.
 
     Parameters
     ----------
     views : sequence of View
     prior : Prior
     decay : Decay or None
-        Where the model stands in time, if it forgets.
+        The decay of a model that forgets.
     wanted : bool or None
-        ``None`` leaves the choice to what there is.
+        ``None`` runs compiled if that is possible.
 
     Raises
     ------
     ValueError
-        They are wanted, and something of the model has none.
+        The compiled driver is wanted, and a part of the model has no twin.
     """
     strangers = [f"view `{view.name}`" for view in views if not _has_twin(view)]
     if isinstance(prior, FixedPrior | FallbackPrior):
@@ -44,12 +45,16 @@ def is_compiled(views: Sequence[View], prior: Prior, decay: Decay | None, wanted
 
 
 def draws_words(view: View) -> bool:
-    """Whether a view's event model is the plain multinomial, which is what the calibrated head reads."""
+    """Return whether a view's event model is the plain multinomial, the only one that the calibrated head
+    reads.
+    """
     return isinstance(view.event_model, Multinomial) and not view.event_model.complement
 
 
 def tally_of(view: View, *, compiled: bool) -> AbsentWords | FieldTotals | None:
-    """What a view's formula needs beside its counts, empty; ``None`` where it needs nothing."""
+    """Return an empty tally: the sums that a Bernoulli or categorical view needs beside its counts, else
+    ``None``.
+    """
     if view.keeps != "counts" or isinstance(view.event_model, Multinomial):
         return None
     if isinstance(view.event_model, Bernoulli) and not isinstance(view.reader, Flags):
@@ -58,8 +63,8 @@ def tally_of(view: View, *, compiled: bool) -> AbsentWords | FieldTotals | None:
 
 
 def block_of(view: View, *, compiled: bool) -> Statistic:
-    """The statistics of its own that a view keeps, empty."""
-    if compiled:  # of the blocks, the kernel knows the naive ones
+    """Return the empty statistic of a view that does not use the count store."""
+    if compiled:  # a model with any other block is not compiled
         return NumberBlock(kind=_kernel.Moments)
     statistic: Statistic = view.own.statistic()
     return statistic

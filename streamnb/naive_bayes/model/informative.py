@@ -1,4 +1,4 @@
-"""The words that tell a class from the others: log odds in units of their standard error."""
+"""The most informative tokens of each class: log odds in units of their standard error."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ PSEUDO_COUNT = 0.1
 
 
 def most_informative_tokens(model: Scorer, top: int = 15) -> dict[str, list[tuple[str, float]]]:
-    """The most telling words of each class, by the counts of the first view of text.
+    """Return the most informative tokens of each class, from the counts of the first text view.
 
-    A word's log odds of the class against the rest, divided by their standard error (Monroe, Colaresi and
-    Quinn 2008, with a flat prior): a word that is rare has to be one-sided, one that is common need not.
+    A token's z is its log odds for the class against the rest, divided by their standard error (Monroe,
+    Colaresi and Quinn 2008, with a flat prior). A rare token needs one-sided counts for a large z; a common
+    one does not.
 
     Parameters
     ----------
     model : Scorer
     top : int
-        Words a class at most; only those that speak for it.
+        How many tokens per class at most; only tokens with positive log odds are returned.
 
     Returns
     -------
     dict of str to list of (str, float)
-        Class to (token, z), the most telling first; nothing where fewer than two classes were labelled or
-        where no view reads text.
+        Class to (token, z), in descending order of z; empty while fewer than two classes were labelled, or if
+        no view reads text.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What can be said of a model's formula: its straight boundary, where it has one, and its size."""
+"""The linear form of a model, where it has one, and the number of its parameters."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Weights = dict[tuple[str, str], float]
 
 
 def linear_weights(model: Scorer, classes: tuple[Label, Label] | None) -> tuple[float, Weights]:
-    """The boundary between two classes; see `NaiveBayes.linear_weights`."""
+    """Return the linear boundary between two classes; see `NaiveBayes.linear_weights`."""
     active = model.active()
     labels = [model.classes[c] for c in active]
     if classes is None and len(labels) == 2:
         classes = (min(labels), max(labels))
     if classes is None or not all(label in labels for label in classes):
-        raise ValueError(f"two classes that were labelled must be named; {labels!r} were")
+        raise ValueError(f"name two labelled classes; labelled so far: {labels!r}")
     if model.head is not None:
-        raise ValueError('the boundary is straight only under head="product"')
+        raise ValueError('the calibrated head has no linear boundary; use head="product"')
     a, b = (labels.index(label) for label in classes)
     prior = model.log_prior(active, silent=not isinstance(model.prior, FallbackPrior))
     intercept, weights = prior[a] - prior[b], Weights()
@@ -44,7 +44,7 @@ def linear_weights(model: Scorer, classes: tuple[Label, Label] | None) -> tuple[
                 weights |= {(view.name, key): w for key, w in line.weights.items()}
                 continue
             if view.is_own or not isinstance(statistic, NumberBlock):
-                raise ValueError(f"view `{view.name}`: its event model has no straight boundary")
+                raise ValueError(f"view `{view.name}`: its event model has no linear boundary")
             block = statistic.numbers
         else:
             intercept += _of_counts(model, view, active, (a, b), weights)
@@ -57,7 +57,7 @@ def linear_weights(model: Scorer, classes: tuple[Label, Label] | None) -> tuple[
 def _of_counts(
     model: Scorer, view: View, active: list[int], pair: tuple[int, int], weights: Weights
 ) -> float:
-    """Put a view's weights among the others; what it adds to the intercept."""
+    """Add the weights of a view that counts to `weights`, and return its part of the intercept."""
     a, b = pair
     counts, tally = model.counts[view.name], model.tallies.get(view.name)
     constant = 0.0
@@ -83,7 +83,7 @@ def _of_numbers(
 ) -> float:
     gaussian = view.gaussian
     if gaussian.variance == "class" or gaussian.robust:
-        raise ValueError(f"view `{view.name}`: the boundary is curved where each class has its variance")
+        raise ValueError(f"view `{view.name}`: a variance per class, or `robust`, makes the boundary curved")
     a, b = pair
     z = [gaussian.log_density(x, moments, active) for x in (0.0, 1.0)]
     at_0, at_1 = (row[a] - row[b] for row in z)
@@ -92,12 +92,12 @@ def _of_numbers(
 
 
 def n_parameters(model: Scorer, *, naive: bool) -> int:
-    """How many numbers a model estimates; see `NaiveBayes.n_parameters`."""
+    """Return how many numbers a model estimates; see `NaiveBayes.n_parameters`."""
     n_classes = len(model.active())
     total = max(0, n_classes - 1)
     for view in model.views:
         if view.is_own:
-            raise ValueError(f"view `{view.name}`: only its own event model could say")
+            raise ValueError(f"view `{view.name}`: your own event model has no known number of parameters")
         if view.keeps == "counts":
             total += n_classes * _per_class(model, view, naive=naive)
             continue
@@ -132,6 +132,6 @@ def _per_class(model: Scorer, view: View, *, naive: bool) -> int:
         return vocabulary if naive else 2**vocabulary - 1
     if not naive:
         raise ValueError(
-            f"view `{view.name}`: messages may be of any length, so there is no table of them all"
+            f"view `{view.name}`: messages may have any length, so a table of all of them has no size"
         )
     return max(0, vocabulary - 1)

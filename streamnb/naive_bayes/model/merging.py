@@ -1,9 +1,8 @@
-"""Models as sums: what was learned adds up, and what is a sum can be taken apart again.
+"""Merge, subtract, unlearn and fade: statistics are sums, so they add up and can be taken apart.
 
-Each change is checked as a whole before anything is touched. A count may fall short of what is to be taken
-away by rounding (1e-9 of it), where weights were no multiples of 1/256; it then stops at 0. It does so too
-where rare tokens were let go, for what was let go cannot be taken back: then the tokens that fell short are
-counted in `State.fell_short`.
+Each operation checks everything before it changes anything. A count may be smaller than the amount to
+subtract: by rounding, within `WEIGHT_ROUNDING`, if weights were not multiples of 1/256; or by any amount
+after an eviction. In both cases the count stops at 0, and in the second `State.fell_short` counts the token.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from streamnb.naive_bayes.statistics.moments import WEIGHT_ROUNDING
 
 
 def fade(state: State, factor: float) -> None:
-    """Multiply all sums, which moves the landmark of a model that forgets; the head's weights stay.
+    """Multiply all sums by a factor, which moves the landmark of a model that forgets; head weights stay.
 
-    What is less than `forgetting.FORGOTTEN` then is forgotten: tokens leave the vocabulary, and a class of
-    which nothing is left is as if it were only declared.
+    Sums below `decay.FORGOTTEN` become 0: their tokens leave the vocabulary, and a class without any weight
+    left counts as declared and never labelled.
     """
     state.counts.fade(factor)
     for moments in state.moments.values():
@@ -43,7 +42,7 @@ def fade(state: State, factor: float) -> None:
 def unlearn(
     state: State, message: MessageFeatures, label: Label, weight: float, at: float | None = None
 ) -> None:
-    """Take back one message; the head's weights stay as they are.
+    """Unlearn one message; the head's weights stay as they are.
 
     Parameters
     ----------
@@ -61,7 +60,7 @@ def unlearn(
         if at is None and not state.decay.by_time:
             at = max(0, state.decay.position - 1)
         weight *= state.decay.scale(state.decay.instant(at))
-        if c is not None and weight < FORGOTTEN:  # it was taken back by time
+        if c is not None and weight < FORGOTTEN:  # already forgotten
             state.learned = max(0, state.learned - 1)
             return
     if c is None or state.class_counts[c] < weight * (1 - WEIGHT_ROUNDING):
@@ -90,7 +89,9 @@ def unlearn(
 def _take_views(
     state: State, message: MessageFeatures, c: int, weight: float, amounts: Mapping[str, Mapping[str, float]]
 ) -> None:
-    """Take a message's part of each view's statistics; `amounts` of each token of those that count."""
+    """Subtract a message from each view's statistic; `amounts` holds what to subtract from each token's
+    count.
+    """
     for view, features in zip(state.views, message.features, strict=True):
         if isinstance(features, float):
             if not math.isnan(features):
@@ -103,9 +104,9 @@ def _take_views(
 
 
 def merge(state: State, other: State) -> None:
-    """Add what another model has learned; rare tokens go where there is no room for all.
+    """Add what another model has learned; rare tokens are evicted if both together exceed `max_tokens`.
 
-    The head's weights become the mean of both, weighted by the labels learned. Models that forget are
+    The head's weights become the mean of both, weighted by the labels learned. Models that forget are first
     brought to one landmark; see `Decay.meet`.
 
     Raises
@@ -129,7 +130,7 @@ def merge(state: State, other: State) -> None:
             other = _faded(other, state.decay.factor_of(other.decay))
         mine, others = sum(state.class_counts), sum(other.class_counts)
         classes = [state.class_index(label) for label in other.classes]
-        state.counts.merge(cast("CountStore", other.counts), classes)  # either twin takes either
+        state.counts.merge(cast("CountStore", other.counts), classes)  # the twins merge with each other
         state.counts.evicted_tokens += other.counts.evicted_tokens
         state.counts.evicted_mass += other.counts.evicted_mass
         for view, moments in state.moments.items():
@@ -148,7 +149,7 @@ def merge(state: State, other: State) -> None:
 
 
 def subtract(state: State, other: State) -> None:
-    """Take away what another model has learned, which this one has learned too; head weights stay.
+    """Subtract what another model has learned and this one has learned too; head weights stay.
 
     Raises
     ------
@@ -195,7 +196,7 @@ def subtract(state: State, other: State) -> None:
 
 
 def _amounts(state: State, view: str, wanted: Mapping[str, float], c: int) -> tuple[dict[str, float], int]:
-    """What can be taken of each token's count, and how many tokens fall short of what was wanted."""
+    """Return how much to subtract from each token's count, and how many tokens have less than was wanted."""
     rows = state.counts[view].rows
     amounts = {}
     short = 0
@@ -212,14 +213,14 @@ def _amounts(state: State, view: str, wanted: Mapping[str, float], c: int) -> tu
 
 
 def _taken(state: State, held: float, amount: float) -> float:
-    """What is taken of a sum: no more than there is, and all where only rounding of what faded would stay."""
+    """Return the amount to subtract: at most `held`; exactly `held` if only rounding error would remain."""
     if state.decay is not None and held <= amount * (1 + WEIGHT_ROUNDING):
         return held
     return min(held, amount)
 
 
 def _faded(other: State, factor: float) -> State:
-    """Another model, or a copy of it in units of other sums."""
+    """Return the other model, or a copy of it whose sums are multiplied by a factor."""
     if factor == 1.0:
         return other
     copied = copy.deepcopy(other)
@@ -235,7 +236,7 @@ def _remove(state: State, view: str, amounts: Mapping[str, float], c: int, weigh
 
 
 def _check_alike(state: State, other: State) -> None:
-    """Raise ``ValueError`` where the settings that the statistics depend on differ."""
+    """Raise ``ValueError`` if the settings that the statistics depend on differ."""
     mine, theirs = state.state_settings(), other.state_settings()
     different = [
         f"{key}: {mine.get(key)!r} here, {theirs.get(key)!r} there"
@@ -248,7 +249,7 @@ def _check_alike(state: State, other: State) -> None:
 
 @contextmanager
 def _both(state: State, other: State) -> Iterator[None]:
-    """Hold both models, always in the same order, so that two threads cannot wait for each other."""
+    """Lock both models, always in the same order, so that two threads cannot deadlock."""
     if state is other:
         raise ValueError("a model cannot be merged with or subtracted from itself")
     with ExitStack() as stack:

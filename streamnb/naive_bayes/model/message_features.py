@@ -1,4 +1,4 @@
-"""A message as the views read it: weighted tokens and numbers, checked, before any state has part in it."""
+"""A message as the views read it: weighted tokens and numbers, checked before the state is touched."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ from streamnb.naive_bayes.features.values import (
 from streamnb.naive_bayes.model.view import View
 
 Features = dict[str, float] | float
-"""What a view reads in a message: weighted distinct tokens, named numbers, or a number (NaN: missing)."""
+"""What a view reads from a message: weighted distinct tokens, named numbers, or one number (NaN if missing).
+"""
 
 
 class MessageFeatures(NamedTuple):
-    """One message, read.
+    """The features of one message.
 
     Parameters
     ----------
     features : list of Features
-        One a view.
+        One per view.
     length : float
         ``ln(1 + code points)`` of the text fields together.
     flags : Flag
     scale : float
-        What a pseudo-count of 1 weighs at the message's time, in a model that forgets.
+        The weight of a pseudo-count of 1 at the message's time; 1 in a model that does not forget.
     """
 
     features: list[Features]
@@ -57,12 +58,12 @@ class MessageFeatures(NamedTuple):
 def read_message(
     views: Sequence[View], tokenizer: Tokenizer, fields: Mapping[str, Sequence[object]], i: int
 ) -> MessageFeatures:
-    """Read message i of a batch.
+    """Read the features of message i of a batch.
 
     Raises
     ------
     ValueError
-        A field holds what its view cannot read.
+        A field holds a value that its view cannot read.
     """
     texts: dict[tuple[str, ...], Text] = {}
     characters: dict[str, int] = {}

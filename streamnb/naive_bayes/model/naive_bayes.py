@@ -1,8 +1,8 @@
 """Naive Bayes: ``P(y) * prod_i P(x_i | y)`` over any number of views, learned message by message.
 
-`NaiveBayes.step` is the one driver: for each message in turn it scores, then learns. Scoring only, learning
-only, one message and many are the same loop. Scoring changes nothing, and a batch that cannot be read
-changes nothing: everything is read before anything is learned.
+`NaiveBayes.step` does everything: for each message in turn it scores, then learns. Scoring only, learning
+only, one message and many are the same loop. Scoring changes nothing. A batch with an unreadable message
+changes nothing either, because all messages are read before one is learned.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ class NaiveBayes(PlainStep):
     Parameters
     ----------
     views : sequence of View, optional
-        By default every field by what it holds (`streamnb.EVERY_FIELD`): the words of the field
-        ``text``, and of all others numbers as normals, truth values as flags, strings as categories. For text
-        alone ``streamnb.TEXT_ONLY`` is calibrated.
+        By default `streamnb.EVERY_FIELD`: the words of the field ``text``; of all other fields numbers as
+        normals, truth values as flags and strings as categories. For text alone use `streamnb.TEXT_ONLY`,
+        whose posterior is calibrated.
     prior : Prior, optional
-        The product head's class prior; by default the stream's own shares.
+        The product head's class prior; by default the classes' shares of the messages learned.
     head : {"calibrated", "product"}, optional
         By default calibrated if views are given and some of them read text as draws of words; else product.
     classes : sequence of Label
         Classes declared before anything is learned; others may appear at any time.
     classes_max : int
-        A label that would be one class more is refused and flagged.
+        How many classes there may be; the label of a further one is not learned, and its score is flagged.
     max_tokens : int, optional
-        How many tokens the counts may hold, about 45 bytes each with two classes, and 25 more once they
-        were frozen; at the cap the rarest sixteenth is let go. By default there is no cap.
+        How many tokens the counts may hold. A token takes about 45 bytes with two classes, and 25 more after
+        the first `freeze`. At the cap the rarest sixteenth is evicted. By default there is no cap.
     tokenizer : Tokenizer, optional
     raw : bool
         Whether scores carry the product posterior over the same counts beside their own.
     explain : int
-        How many tokens each score of `step` is explained by; 0 for no explanation. Explaining every score
-        is the plain driver's work.
+        How many tokens the explanation of each score lists; 0 for no explanation. Models that explain run on
+        the plain driver.
     half_life_s, half_life_messages : float, optional
         The time, or the number of messages learned, after which a message weighs half; one of the two. By
         default nothing is forgotten.
     time_skew_max_s : float
-        With `half_life_s`: a message counts as made at most so long after the newest of its partition.
+        With `half_life_s`: a message counts as at most this much newer than the newest of its partition.
     compiled : bool, optional
-        Whether the compiled twins drive the model; by default where they were built and know its views.
+        Whether the compiled driver runs the model; by default it does if it was built and knows all views.
 
     Raises
     ------
     ValueError
-        The views cannot be told apart or do not suit the head.
+        The views' names are not unique, or the views do not fit the head.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class NaiveBayes(PlainStep):
     'ham'
     """
 
-    # ---- the driver
+    # ---- one step for everything
 
     def step(self, batch: Batch, *, score: bool = True, learn: bool = True) -> Scores:
         """Score each message, then learn it if it has a label, in order.
@@ -77,12 +77,12 @@ class NaiveBayes(PlainStep):
         ----------
         batch : Batch
         score, learn : bool
-            Masks: with `score` off the rows of the result say nothing, with `learn` off labels are ignored.
+            Masks: without `score` the rows of the result are empty, without `learn` labels are ignored.
 
         Returns
         -------
         Scores
-            Row i from the state before message i's label.
+            Row i is computed from the state before message i's label was learned.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class NaiveBayes(PlainStep):
     def _one(
         self, x: Mapping[str, object], label: Label | None, weight: float, at: float | None, *, score: bool
     ) -> dict[Label, float]:
-        """`step` of one message, by either driver, and its posterior alone: no columns are made of it."""
+        """Step one message on either driver, and return its posterior without building `Scores`."""
         fields = columns_of(x)
         with self.lock:
             if self._driver is not None:
@@ -113,32 +113,34 @@ class NaiveBayes(PlainStep):
             )
             return dict(zip(self.classes, rows.last_posterior, strict=True)) if score else {}
 
-    # ---- river's face
+    # ---- river's methods
 
     def learn_one(
         self, x: Mapping[str, object], y: Label | None, weight: float = 1.0, at: float | None = None
     ) -> None:
         """Learn one message, a mapping of field names to values; ``None`` is no label and is not learned.
 
-        A model with `half_life_s` must be told when the message was made: `at`, in seconds since 1970. What
-        is scored without a time is as new as the newest learned.
+        A model with `half_life_s` needs `at`, the time of the message in seconds since 1970. A message scored
+        without a time counts as new as the newest one learned.
         """
         self._one(x, y, weight, at, score=False)
 
     def predict_proba_one(self, x: Mapping[str, object], at: float | None = None) -> dict[Label, float]:
-        """The posterior by class; empty before anything was learned or declared."""
+        """Return the posterior per class; empty before any class was learned or declared."""
         return self._one(x, None, 1.0, at, score=True)
 
     def predict_one(self, x: Mapping[str, object], at: float | None = None) -> Label | None:
-        """The likeliest class; of equals the smallest. ``None`` before anything was learned or declared."""
+        """Return the likeliest class, ties going to the smallest; ``None`` before any class was learned or
+        declared.
+        """
         return likeliest(self.predict_proba_one(x, at))
 
     def score_one(self, x: Mapping[str, object], at: float | None = None) -> Scores:
-        """The scores of one message, learning nothing."""
+        """Return the scores of one message; nothing is learned."""
         return self.step(Batch(columns_of(x), [None], times=None if at is None else [at]), learn=False)
 
     def joint_log_likelihood(self, x: Mapping[str, object]) -> dict[Label, float]:
-        """``log P(c) + log P(x | c)`` for each class labelled so far, by the product head."""
+        """Return ``log P(c) + log P(x | c)`` of the product head, for each class labelled so far."""
         with self.lock:
             active = self.active()
             if not active:
@@ -147,12 +149,12 @@ class NaiveBayes(PlainStep):
             return {self.classes[c]: value for c, value in zip(active, u, strict=True)}
 
     def log_odds_one(self, x: Mapping[str, object]) -> dict[Label, float]:
-        """``log p - log(1 - p)`` by class, finite where p rounds to 1; infinite for an only class."""
+        """Return ``log p - log(1 - p)`` per class, finite where p rounds to 1; infinite for an only class."""
         scores = self.score_one(x)
         return dict(zip(scores.classes, scores.log_odds[0].tolist(), strict=True))
 
     def predict_log_proba_one(self, x: Mapping[str, object]) -> dict[Label, float]:
-        """The natural logarithm of the posterior, finite where the posterior rounds to 0."""
+        """Return the natural logarithm of the posterior, finite where the posterior rounds to 0."""
         return {label: _log_sigmoid(odds) for label, odds in self.log_odds_one(x).items()}
 
     # ---- models as sums
@@ -160,10 +162,10 @@ class NaiveBayes(PlainStep):
     def unlearn_one(
         self, x: Mapping[str, object], y: Label, weight: float = 1.0, at: float | None = None
     ) -> None:
-        """Take back a message that was learned with that label and weight.
+        """Unlearn a message that was learned with that label and weight.
 
-        Counts, moments and lengths fall; what the calibrated head learned from it stays. Where rare tokens
-        were let go, a count stops at 0, and the tokens that fell short are counted in `fell_short`.
+        Counts, moments and length sums are subtracted; what the calibrated head learned stays. After an
+        eviction a count may be too small: it stops at 0, and `fell_short` counts the token.
 
         Parameters
         ----------
@@ -171,14 +173,14 @@ class NaiveBayes(PlainStep):
         y : Label
         weight : float
         at : float, optional
-            When it was learned, for a model that forgets: in seconds since 1970 with `half_life_s`, else how
-            many messages had been learned before it. By default it was the newest. No other
-            model looks at it.
+            For a model that forgets, when the message was learned: in seconds since 1970 with `half_life_s`,
+            or as the number of messages learned before it. By default it was the newest. Other models ignore
+            it.
 
         Raises
         ------
         ValueError
-            It was not learned that often, or cannot have been; nothing was changed.
+            The message was not learned that often; nothing was changed.
 
         Examples
         --------
@@ -202,34 +204,35 @@ class NaiveBayes(PlainStep):
     def merge(self, other: NaiveBayes) -> None:
         """Add what another model has learned, as if both streams had been learned by one.
 
-        Counts and totals are equal to the bit to that, moments to rounding; the head's weights become the
+        Counts and totals are then equal to the bit, moments up to rounding. The head's weights become the
         mean of both, weighted by the labels learned.
 
         Raises
         ------
         ValueError
-            The other reads or counts otherwise, with the difference; nothing was changed.
+            The other model has other views or settings, which are named; nothing was changed.
         """
         merging.merge(self, other)
 
     def subtract(self, other: NaiveBayes) -> None:
-        """Take away what another model has learned and this one too: `merge`, backwards.
+        """Subtract what another model has learned and this one too: the inverse of `merge`.
 
         Raises
         ------
         ValueError
-            The other reads or counts otherwise, or has learned what this one has not; nothing was changed.
+            The other model has other views or settings, or has learned more than this one; nothing was
+            changed.
         """
         merging.subtract(self, other)
 
-    # ---- what the model believes
+    # ---- the model as a distribution
 
     def sample(self, n: int, seed: int = 0) -> Iterator[tuple[dict[str, object], Label]]:
-        """Draw labelled messages: flip the coin of the classes, then tell each view's story.
+        """Draw labelled messages: first a class, then the features of each view given the class.
 
-        A multinomial's message has as many words as a Poisson of its class's mean length says; Bernoulli
-        flips a coin for every word of the vocabulary. A field that the model has seen missing is drawn as
-        there.
+        The number of words of a multinomial's message is Poisson, with the mean length of its class. A
+        Bernoulli view draws every word of the vocabulary. A field that was missing in some messages is drawn
+        in all.
 
         Parameters
         ----------
@@ -243,7 +246,7 @@ class NaiveBayes(PlainStep):
         Raises
         ------
         ValueError
-            Nothing was learned, or no text can be made of what a view reads (word pairs, character runs).
+            Nothing was learned, or a view reads features that cannot be written as text (pairs, characters).
 
         Examples
         --------
@@ -260,7 +263,7 @@ class NaiveBayes(PlainStep):
     def linear_weights(
         self, classes: tuple[Label, Label] | None = None
     ) -> tuple[float, dict[tuple[str, str], float]]:
-        """The straight boundary between two classes: ``u_a - u_b = intercept + sum_i w_i x_i``.
+        """Return the linear boundary between two classes: ``u_a - u_b = intercept + sum_i w_i x_i``.
 
         Parameters
         ----------
@@ -270,38 +273,39 @@ class NaiveBayes(PlainStep):
         Returns
         -------
         (float, dict of (view, feature) to float)
-            `x_i` is the weight of a token in the message, 1 for a flag or category that is so, or the number.
-            It is the model for messages of known tokens that lack no number.
+            Intercept and weights. `x_i` is a token's weight in the message, 1 for a flag or category value
+            that holds, or the number. The form is exact for messages whose tokens are known and numbers
+            present.
 
         Raises
         ------
         ValueError
-            The boundary is not straight (a variance per class, `robust`, the calibrated head), or two
-            labelled classes are not named.
+            The boundary is not linear (a variance per class, `robust`, the calibrated head), or `classes`
+            does not name two labelled classes.
         """
         with self.lock:
             return linear.linear_weights(self._at_rest(), classes)
 
     def n_parameters(self, *, naive: bool = True) -> int:
-        """How many numbers the model estimates, or would without the naive assumption.
+        """Return how many numbers the model estimates, or would estimate without the naive assumption.
 
         Parameters
         ----------
         naive : bool
-            Off, a class has a probability for every combination of its features: ``2^V - 1`` of V words that
-            are there or not, the product of the fields' values less 1, a full covariance.
+            If false, each class has a probability for every combination of features: ``2^V - 1`` for V words
+            that are present or absent, the product of the fields' values minus 1, a full covariance.
 
         Raises
         ------
         ValueError
-            There is no such number: a multinomial's messages may be of any length.
+            There is no such number: the messages of a multinomial may have any length.
         """
         with self.lock:
             return linear.n_parameters(self, naive=naive)
 
 
 def _log_sigmoid(odds: float) -> float:
-    """``log p`` of ``log p - log(1 - p)``."""
+    """Return ``log p`` given ``log p - log(1 - p)``."""
     if odds == -math.inf:
         return -math.inf
     return -math.log1p(math.exp(-odds)) if odds > 0 else odds - math.log1p(math.exp(odds))

@@ -1,4 +1,4 @@
-"""The generative story, told: draw a class, then what each view reads."""
+"""Sampling: draw a class, then the features of each view, and write them as the fields of a message."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def sample(model: Scorer, n: int, seed: int) -> Iterator[tuple[dict[str, object]
 
 
 class _Urn:
-    """What one view's features are drawn from."""
+    """Draws the fields of one view."""
 
     def __init__(self, model: Scorer, i: int, active: list[int]) -> None:
         self.model = model
@@ -63,7 +63,7 @@ class _Urn:
             raise ValueError(f"view `{self.view.name}`: no text can be made of its tokens")
 
     def draw(self, c: int, random: np.random.Generator) -> dict[str, object]:
-        """The fields of one message of class c, by their names."""
+        """Return the fields of one message of class c, by name."""
         reader = self.view.reader
         if isinstance(reader, Number):
             return {reader.field: self._number(self.model.moments[self.view.name], c, random)}
@@ -86,7 +86,7 @@ class _Urn:
         return {field: values} if field else values
 
     def _phi(self, c: int) -> list[float]:
-        """The probability of each token, one at a time, in class c."""
+        """Return the probability of each token in class c."""
         if c not in self.shares:
             self.shares[c] = []
             for token in self.tokens:
@@ -109,14 +109,14 @@ class _Urn:
         return [self.tokens[j] for j in random.choice(len(shares), size=n, p=shares / shares.sum())]
 
     def _categories(self, c: int, random: np.random.Generator) -> dict[str, object]:
-        """A value for each field, drawn among those of that field."""
+        """Return a value for each field, drawn from the values it has had."""
         by_field: dict[str, list[int]] = {}
         for j, token in enumerate(self.tokens):
             by_field.setdefault(field_of(token), []).append(j)
         found: dict[str, object] = {}
         for field, places in by_field.items():
             shares = np.array([self._phi(c)[j] for j in places])
-            if isinstance(self.view.reader, Flags):  # a coin, of which one side may never have been seen
+            if isinstance(self.view.reader, Flags):  # one of the two values may never have been seen
                 p = shares[0] if self.tokens[places[0]].endswith("=true") else 1.0 - shares[0]
                 found[field] = bool(random.random() < p)
             elif shares.sum():

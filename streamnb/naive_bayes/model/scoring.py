@@ -1,4 +1,4 @@
-"""What a state makes of one message: evidence, joint log likelihood, explanation. Nothing here learns."""
+"""Evidence, joint log likelihood and explanation of one message, from the state; nothing is learned."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from streamnb.naive_bayes.statistics.steady_normal import centred_and_clipped
 
 
 class Evidence(NamedTuple):
-    """What the calibrated head weighs in one message, and what it makes of it.
+    """The calibrated head's features of one message, and its result.
 
     Parameters
     ----------
     phi : list of F lists of S floats
         Feature i of active class c.
     odds : list of list of TokenOdds
-        Of each text view, what the features were made of.
+        Per text view, the token odds that the features were computed from.
     unknown_share : float
         ``sqrt((U + 1/2) / (L + 1))``, U of the L distinct tokens unknown.
     opinion : Opinion
@@ -50,7 +50,7 @@ class Scorer(State):
     """The formulas of a naive Bayes over its state; see `NaiveBayes` for the parameters."""
 
     def evidence(self, message: MessageFeatures, active: Sequence[int]) -> Evidence:
-        """The calibrated head's features of one message, from the state as it stands.
+        """Return the calibrated head's features of one message, and its result, from the present state.
 
         Parameters
         ----------
@@ -77,7 +77,9 @@ class Scorer(State):
         return Evidence(phi, odds, unknown_share, self.head.opinion(phi, active))
 
     def log_joint(self, message: MessageFeatures, active: Sequence[int]) -> list[float]:
-        """The log of prior times likelihood, by class; all minus infinity is maximum likelihood's 0/0."""
+        """Return ``log P(c) + log P(x | c)`` per active class; all minus infinity is maximum likelihood's
+        0/0.
+        """
         likelihoods = [
             self._log_likelihood(i, features, active, message.scale)
             for i, features in enumerate(message.features)
@@ -90,9 +92,9 @@ class Scorer(State):
         return u
 
     def log_prior(self, active: Sequence[int], scale: float = 1.0, *, silent: bool = True) -> list[float]:
-        """Log of the class prior over the classes labelled so far, for a message that says nothing or not."""
+        """Return the log prior of the active classes; `silent`: the message has no evidence at all."""
         if isinstance(self.prior, FallbackPrior) and not silent:
-            return [0.0] * len(active)  # it takes no part: a joint log likelihood is the likelihood's alone
+            return [0.0] * len(active)  # a `FallbackPrior` is used only without evidence
         counts = [self.class_counts[c] for c in active]
         return self.prior.log_p([self.classes[c] for c in active], counts, scale)
 
@@ -111,11 +113,11 @@ class Scorer(State):
     def parts(
         self, i: int, features: dict[str, float], active: Sequence[int], scale: float = 1.0
     ) -> Iterable[tuple[str, Sequence[float]]]:
-        """What each feature of view i adds to the log likelihood of each active class."""
+        """Yield each feature of view i with its part of the log likelihood of every active class."""
         view = self.views[i]
         event_model = view.event_model
         if view.keeps == "block":
-            at = {} if self.decay is None else {"scale": scale}  # which none of the user's own knows
+            at = {} if self.decay is None else {"scale": scale}  # a user's own event model takes no scale
             return view.own.parts(features, self.blocks[view.name], active, **at).items()
         counts = self.counts[view.name]
         tally = self.tallies.get(view.name)
@@ -130,12 +132,12 @@ class Scorer(State):
         return view.multinomial.token_log_likelihoods(features, counts, active, scale)
 
     def read_now(self, x: Mapping[str, object]) -> MessageFeatures:
-        """One message, read as if it were as new as the newest."""
+        """Return the features of a message that is as new as the newest one learned."""
         message = read_message(self.views, self.tokenizer, columns_of(x), 0)
         return message if self.decay is None else message._replace(scale=self.decay.scale(self.decay.now()))
 
     def token_counts(self, message: MessageFeatures) -> tuple[int, int]:
-        """Known and unknown distinct tokens of the first view that has tokens."""
+        """Return the numbers of known and unknown distinct tokens in the first view that has tokens."""
         views = self.text_views or [i for i, view in enumerate(self.views) if isinstance(view.reader, Terms)]
         if not views:
             return 0, 0
@@ -153,15 +155,15 @@ class Scorer(State):
         classes: tuple[Label, Label] | None = None,
         top: int | None = None,
     ) -> Explanation | None:
-        """What makes the difference between two classes, token by token.
+        """Explain the difference between two classes, token by token.
 
         Parameters
         ----------
         x : mapping of str to value
         classes : (Label, Label), optional
-            For and against; by default the likeliest and the second.
+            For and against; by default the likeliest and the second likeliest.
         top : int, optional
-            How many tokens to name; the others' sum is ``other tokens``.
+            How many tokens to list; the rest are summed as ``other tokens``.
 
         Returns
         -------
@@ -194,14 +196,16 @@ class Scorer(State):
         return self.explanation_of(message, active, evidence, a, b)
 
     def first_two(self, u: Sequence[float], active: Sequence[int]) -> tuple[int, int]:
-        """Where the two classes of the highest `u` stand in `active`; of equals the smallest label."""
+        """Return the indices in `active` of the two classes with the highest u; ties go to the smallest
+        label.
+        """
         first, second = sorted(range(len(active)), key=lambda i: (-u[i], self.classes[active[i]]))[:2]
         return first, second
 
     def explanation_of(
         self, message: MessageFeatures, active: list[int], evidence: Evidence | None, a: int, b: int
     ) -> Explanation:
-        """The explanation of one message, for the classes that stand at a and b in `active`."""
+        """Return the explanation of one message for the classes at the indices a and b of `active`."""
         pair = (self.classes[active[a]], self.classes[active[b]])
         if self.head is not None and evidence is not None:
             names = [self.views[i].name for i in self.text_views]
@@ -235,10 +239,12 @@ class Scorer(State):
 
 
 def columns_of(x: Mapping[str, object]) -> dict[str, list[object]]:
-    """One message as the columns of a batch of one."""
+    """Return a message as the columns of a batch of one."""
     return {field: [value] for field, value in x.items()}
 
 
 def share_of_unknown(unknown: int, tokens: int) -> float:
-    """``sqrt((U + 1/2) / (L + 1))``."""
+    """Return ``sqrt((U + 1/2) / (L + 1))``: the share of unknown tokens, with a spread that hardly depends on
+    L.
+    """
     return math.sqrt((unknown + 0.5) / (tokens + 1.0))

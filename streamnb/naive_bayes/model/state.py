@@ -1,6 +1,6 @@
-"""What a naive Bayes knows: classes, counts, moments and what its head learned; frozen, restored, digested.
+"""The state of a model: its classes, the statistic of each view, the head; freeze, restore and digest.
 
-The state says nothing of how it is used; `NaiveBayes` scores from it and learns into it.
+`NaiveBayes` scores from the state and learns into it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from streamnb.naive_bayes.statistics.forgetting import Decay, Forgetting
 from streamnb.naive_bayes.statistics.moments import Moments
 
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
-LEARNED_MAX = 1 << 53  # messages: past any stream, and whole in a float64
+LEARNED_MAX = 1 << 53  # messages; a float64 holds every integer up to it
 HeadKind = Literal["calibrated", "product"]
 
 
@@ -51,19 +51,20 @@ class State:
     learned : int
         Messages learned.
     fell_short : int
-        Tokens of which less was left than was to be taken back, because rare ones had been let go.
+        Tokens whose count was smaller than the amount to unlearn, because eviction had removed part of it.
     counts : CountStore
     moments : dict of str to Moments
-        One a view of a number.
+        One per view of a single number.
     blocks : dict of str to Statistic
-        One a view with statistics of its own: a block of numbers, or an event model of the user's.
+        One per view of named numbers or with an event model of the user's own.
     tallies : dict of str to AbsentWords or FieldTotals
-        One a view of coins or of categories: what its formula needs beside the counts, and made of them.
+        One per Bernoulli or categorical view: sums over its counts that its formula needs. They are rebuilt
+        from the counts, not stored.
     head : CalibratedHead or None
-        ``None`` for the product head, which has nothing to learn.
+        ``None`` for the product head, which learns nothing.
     decay : Decay or None
-        Where the model stands in time; ``None`` where it does not forget. All sums are then in units of
-        the landmark: divided by ``decay.scale(decay.now())`` they are in messages of now.
+        The decay of a model that forgets, else ``None``. With decay all sums are in units of the landmark;
+        divide them by ``decay.scale(decay.now())`` for sums in present messages.
     """
 
     def __init__(
@@ -129,11 +130,11 @@ class State:
         self._driver = _kernel.Driver(self) if self.compiled else None
 
     def _lock_of_counts(self) -> threading.RLock:
-        """One thread at a time learns, scores or freezes: a state is never seen half way through a batch."""
+        """Return the lock under which one thread at a time learns, scores or freezes, batch by batch."""
         return threading.RLock() if isinstance(self.counts, CountStore) else self.counts.lock
 
     def __getstate__(self) -> dict[str, object]:
-        """A copy of its own: whoever writes it down takes his time, and another thread may go on learning."""
+        """Return a deep copy, because another thread may learn while the state is being serialised."""
         with self.lock:
             kept = {name: value for name, value in self.__dict__.items() if name not in {"_driver", "lock"}}
             return copy.deepcopy(kept)
@@ -172,7 +173,7 @@ class State:
                 raise ValueError(f"view `{names[i]}`: the calibrated head needs Laplace(alpha) smoothing")
 
     def class_index(self, label: Label) -> int:
-        """The index of a class, which is appended if it is new."""
+        """Return the index of a class; a new class is appended."""
         known = self.index.get(label)
         if known is not None:
             return known
@@ -181,7 +182,7 @@ class State:
         return len(self.classes) - 1
 
     def adopt(self, classes: Sequence[Label]) -> None:
-        """Take in classes for which the counts have made room; `classes` begins with those known."""
+        """Append the classes of `classes` past those known; the count store already has their columns."""
         for label in classes[len(self.classes) :]:
             self.index[label] = len(self.classes)
             self.classes.append(label)
@@ -192,15 +193,15 @@ class State:
                 self.head.add_class()
 
     def active(self) -> list[int]:
-        """The classes labelled so far, which take part in every formula."""
+        """Return the indices of the classes labelled so far; only these have evidence."""
         return [c for c, n in enumerate(self.class_counts) if n > 0]
 
     def has_room_for(self, label: Label) -> bool:
-        """Whether a label is a class, or may become one."""
+        """Return whether a label is a known class or may become one under `classes_max`."""
         return label in self.index or len(self.classes) < self.classes_max
 
     def freeze(self) -> FrozenState:
-        """The state as plain values and arrays that no later learning changes."""
+        """Return the state as plain values and arrays that later learning does not change."""
         with self.lock:
             return self._freeze()
 
@@ -230,12 +231,12 @@ class State:
         )
 
     def restore(self, values: Mapping[str, object], sections: Sections) -> None:
-        """Take the place of what `freeze` gave, into a model that has learned nothing yet.
+        """Restore what `freeze` returned into a model that has learned nothing.
 
         Raises
         ------
         SnapshotError
-            The state is not one of this model; the model must not be used.
+            The state does not fit this model, which must not be used afterwards.
         """
         classes, learned = values.get("classes"), values.get("learned")
         if not isinstance(classes, list) or not isinstance(learned, int) or not 0 <= learned < LEARNED_MAX:
@@ -255,11 +256,11 @@ class State:
         self.counts.restore(sections, n_classes)
         tokens, mass = values.get("evicted_tokens", 0), values.get("evicted_mass", 0.0)
         if not isinstance(tokens, int) or not isinstance(mass, int | float) or not 0 <= mass < math.inf:
-            raise SnapshotError("The state does not say what was evicted.", HINT)
+            raise SnapshotError("The state lacks its evicted tokens or their mass.", HINT)
         self.counts.evicted_tokens, self.counts.evicted_mass = tokens, float(mass)
         short = values.get("fell_short", 0)
         if not isinstance(short, int) or short < 0:
-            raise SnapshotError("The state does not say how many tokens fell short.", HINT)
+            raise SnapshotError("The state lacks its number of tokens that fell short.", HINT)
         self.fell_short = short
         if self.decay is not None:
             self.decay.restore(values.get("forgetting"))
@@ -267,10 +268,12 @@ class State:
         if self.head is not None:
             self.head.restore(sections, n_classes)
             if self.head.length.n != self.class_counts:
-                raise SnapshotError("The length view has not seen the messages the classes have.", HINT)
+                raise SnapshotError(
+                    "The head's length sums and the class counts are of different messages.", HINT
+                )
 
     def _restore_statistics(self, sections: Sections, n_classes: int) -> None:
-        """Moments and blocks, and the tallies made of the counts, which were restored before."""
+        """Restore moments and blocks, then rebuild the tallies from the restored counts."""
         if self.moments:
             array = floats(sections, "moments", (3 * len(self.moments), n_classes))
             if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
@@ -282,14 +285,15 @@ class State:
         self.recount()
         for tally in self.tallies.values():
             if not isinstance(tally, FieldTotals) and not tally.is_possible():
-                raise SnapshotError("A word stands in more messages of a class than there were.", HINT)
+                raise SnapshotError("A word occurs in more messages of a class than were learned.", HINT)
 
     def digest(self) -> dict[str, str]:
-        """What two identical states have in common: ``order_free`` and ``all``, 32 hexadecimal digits each.
+        """Return two hashes of the state, ``order_free`` and ``all``, of 32 hexadecimal digits each.
 
-        ``order_free`` covers what is equal in whatever order the messages came (counts, totals, classes,
-        lengths, with weights that are multiples of 1/256); ``all`` also moments and what the head learned.
-        Of a model that forgets every sum is rounded, and ``order_free`` is only how many messages it learned.
+        Equal states have equal digests. ``order_free`` covers what does not depend on the order of messages
+        (counts, totals, classes and lengths, for weights that are multiples of 1/256); ``all`` also covers
+        moments and the head. In a model that forgets every sum is rounded, and ``order_free`` covers only the
+        number of messages learned.
         """
         with self.lock:
             counts, rounded = self.counts.digest(self._class_names()), self.decay is not None
@@ -299,7 +303,7 @@ class State:
         return [orjson.dumps(label).decode() for label in self.classes]
 
     def _order_free(self) -> Digest:
-        """What is equal in whatever order the messages came, but for the counts."""
+        """Return the digest of what does not depend on the order of messages, except the counts."""
         digest = Digest()
         digest.add(name("learned"), self.learned)
         if self.decay is None:
@@ -307,17 +311,17 @@ class State:
         return digest
 
     def _sums(self) -> Digest:
-        """Class counts and lengths."""
+        """Return the digest of class counts and length sums."""
         names, digest = self._class_names(), Digest()
         for class_name, n in zip(names, self.class_counts, strict=True):
-            if n:  # a class whose messages were all unlearned has left no trace
+            if n:  # a class whose messages were all unlearned counts as never seen
                 digest.add(name("class", class_name), n)
         if self.head is not None:
             digest.add_digest(self.head.length.digest("length", names))
         return digest
 
     def _order_kept(self) -> Digest:
-        """What depends on the order of messages, or is rounded."""
+        """Return the digest of what depends on the order of messages or is rounded."""
         names, digest = self._class_names(), Digest()
         if self.counts.evicted_tokens:
             digest.add(name("evicted"), self.counts.evicted_tokens, self.counts.evicted_mass)
@@ -337,26 +341,26 @@ class State:
         return [(names.index(name), block) for name, block in self.blocks.items()]
 
     def recount(self) -> None:
-        """Make the tallies again from the counts: after a snapshot, a merge, or words that were let go."""
+        """Rebuild the tallies from the counts, after a restore, a merge or an eviction."""
         for view, tally in self.tallies.items():
             tally.rebuild(self.counts[view].rows, self.class_counts)
 
     # ---- what a snapshot must agree on
 
     def state_settings(self) -> dict[str, object]:
-        """The settings that the statistics depend on: another value means other counts."""
+        """Return the settings that the statistics depend on; a snapshot made under others does not fit."""
         statistics: dict[str, object] = {
             "head": self.head_kind,
             "tokenizer": self.tokenizer.state_settings(),
             "unicode": UNICODE_VERSION,
             "views": [view.state_settings for view in self.views],
         }
-        if self.decay is not None:  # named only where there is one, so that older snapshots load
+        if self.decay is not None:  # stored only where it is set, so that older snapshots load
             statistics["forgetting"] = msgspec.to_builtins(self.decay.settings)
         return statistics
 
     def reading_settings(self) -> dict[str, object]:
-        """The settings that only say how the statistics are read; they may change at any start."""
+        """Return the settings that only affect how the statistics are used; they may change at any start."""
         return {
             "classes_max": self.classes_max,
             "declared": list(self.declared),

@@ -1,6 +1,6 @@
-"""The plain driver: a message scored from the state as it stands, then learned into it.
+"""The plain driver: score a message from the present state, then learn it.
 
-It is what the compiled driver must equal, to the bit.
+It is the specification: the compiled driver must give the same bits.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from streamnb.naive_bayes.posterior.odds import log_odds, log_odds_of, never_lab
 
 
 class PlainStep(Scorer):
-    """A naive Bayes that scores and learns message by message; see `NaiveBayes` for the parameters."""
+    """Scores and learns message by message; see `NaiveBayes` for the parameters."""
 
     def _step(self, batch: Batch, *, score: bool, learn: bool) -> Scores:
-        """`step`, as it is specified; the compiled driver does the same."""
+        """Score and learn a batch; the specification of `_kernel.Driver.step`."""
         labels, weights = checked_labels(batch, self.classes) if learn else ([None] * len(batch), None)
         messages = [read_message(self.views, self.tokenizer, batch.fields, i) for i in range(len(batch))]
         times = self.decay.times_of(batch.times, labels) if self.decay is not None else None
@@ -78,7 +78,7 @@ class PlainStep(Scorer):
         raw: list[float] = []
         if evidence is None or self.raw:
             log_joint = self.log_joint(message, active) if active else []
-            if max(log_joint, default=0.0) == -math.inf:  # maximum likelihood's 0/0: the message says nothing
+            if max(log_joint, default=0.0) == -math.inf:  # maximum likelihood's 0/0: no evidence
                 log_joint = self.log_prior(active)
             raw = never_labelled(softmax(log_joint), active, n_classes, weight)
         posterior, over_active = raw, log_joint
@@ -122,7 +122,7 @@ class PlainStep(Scorer):
             if self.decay is not None:
                 self.head.fade(self.decay.fade_of_head(instant))
             self.head.learn(evidence.opinion, evidence.phi, active, active.index(c), weight)
-        if self.decay is not None:  # which the head's steps know nothing of
+        if self.decay is not None:  # the head's steps are not decayed: their weight is the message's own
             weight *= self._grown(instant)
         if self.head is not None:
             self.head.length.add(message.length, c, weight)
@@ -143,7 +143,9 @@ class PlainStep(Scorer):
         self.learned += 1
 
     def _grown(self, instant: float) -> float:
-        """What a message of an instant counts, where the landmark stands after it was moved for that."""
+        """Return the weight of a message at an instant, after moving the landmark if the weight would be too
+        large.
+        """
         assert self.decay is not None
         shift = self.decay.shift_for(instant)
         if shift:
@@ -152,7 +154,7 @@ class PlainStep(Scorer):
         return self.decay.scale(instant)
 
     def _make_room(self, message: MessageFeatures) -> None:
-        """Let rare tokens go, if the message's new ones would be more than there is room for."""
+        """Evict rare tokens if the message's new tokens would not fit into `max_tokens`."""
         if self.max_tokens is None:
             return
         counted = {
@@ -166,7 +168,7 @@ class PlainStep(Scorer):
             self.recount()
 
     def _at_rest(self) -> Self:
-        """The model; or a copy that forgets no more, its sums in messages of now."""
+        """Return the model or, if it forgets, a copy without decay whose sums are rescaled to the present."""
         if self.decay is None:
             return self
         still = copy.deepcopy(self)

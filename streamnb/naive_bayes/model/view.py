@@ -1,7 +1,7 @@
-"""A view: a reader, an event model and its smoothing, over a slice of a statistic.
+"""Views: a view is a reader and an event model with its smoothing, over a statistic of its own.
 
-It is a naive Bayes without its prior. Several views of one message are believed to different degrees, which
-is the head's to learn.
+A view is a naive Bayes without a class prior. How much of each view's evidence to believe is learned by the
+calibrated head.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from streamnb.naive_bayes.features.readers import (
 
 if TYPE_CHECKING:
     AnyEventModel = EventModel | OwnEventModel[Any]
-else:  # what a settings file may name; one's own event model is an object, and passes unchecked
+else:  # a settings file names these; msgspec does not check an event model of the user's own
     AnyEventModel = EventModel
 
 _READERS_OF_TERMS = (*TEXT_READERS, Terms)
@@ -52,21 +52,21 @@ _SUITS: tuple[tuple[tuple[type, ...], tuple[type, ...], str], ...] = (
 
 
 class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One way of looking at a message.
+    """A reader of a message and an event model for what it reads.
 
     Parameters
     ----------
     name : str
-        Unique in a model; a snapshot's statistics carry it.
+        Unique in a model; the snapshot's statistics are stored under it.
     reader : AnyReader
     event_model : EventModel or OwnEventModel, optional
-        By default what suits the reader: for text, Lidstone 0.1 (0.03 for pairs) over log counts, unknown
+        By default chosen by the reader: for text, Lidstone 0.1 (0.03 for pairs) over log counts, unknown
         tokens skipped; for categories, Laplace 1; for flags, add one; for numbers, a normal per class.
 
     Raises
     ------
     ValueError
-        The event model is not one of what the reader reads.
+        The event model does not fit the reader.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     event_model: AnyEventModel | None = None
 
     def __post_init__(self) -> None:
-        """Choose the event model that suits the reader."""
+        """Choose an event model that fits the reader."""
         if self.event_model is None:
             msgspec.structs.force_setattr(self, "event_model", _event_model_for(self.reader))
         for readers, event_models, rule in _SUITS:
@@ -92,46 +92,46 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_own(self) -> bool:
-        """Whether the event model is the user's own."""
+        """Whether the user brought the event model."""
         return not isinstance(self.event_model, EventModel)
 
     @property
     def keeps(self) -> Literal["counts", "moments", "block"]:
-        """Where the view's statistics stand: in the count store, in moments of one number, or in a block."""
+        """Where the view's statistic is kept: in the count store, as moments of one number, or as a block."""
         if isinstance(self.reader, Number):
             return "moments"
         return "block" if self.is_own or isinstance(self.reader, Numbers) else "counts"
 
     @property
     def multinomial(self) -> Multinomial:
-        """The event model of a view that counts draws."""
+        """The multinomial event model of the view."""
         assert isinstance(self.event_model, Multinomial)
         return self.event_model
 
     @property
     def gaussian(self) -> Gaussian:
-        """The event model of a view of numbers."""
+        """The Gaussian event model of the view."""
         assert isinstance(self.event_model, Gaussian)
         return self.event_model
 
     @property
     def own(self) -> OwnEventModel[Any]:
-        """The event model of a view with statistics of its own."""
+        """The event model of a view whose statistic is a block."""
         assert not isinstance(self.event_model, Multinomial | Bernoulli | Categorical | None)
         return self.event_model
 
     @property
     def state_settings(self) -> dict[str, object]:
-        """What the view's statistics depend on, as a snapshot names it.
+        """The settings that the view's statistic depends on, as a snapshot stores them.
 
-        A prefix is named only where there is one, so that snapshots older than the option load.
+        `prefix` is stored only where it is set, so that snapshots older than the option load.
         """
         reader = {k: v for k, v in msgspec.to_builtins(self.reader).items() if k != "prefix" or v}
         return {"name": self.name, "reader": reader, "weight": self.weight} | self.statistic_settings
 
     @property
     def statistic_settings(self) -> dict[str, object]:
-        """What a block's statistics depend on beside their reader, as a snapshot names it."""
+        """The settings of the event model that the statistic depends on, as a snapshot stores them."""
         if isinstance(self.event_model, Multivariate):
             return {"covariance": self.event_model.covariance}
         if isinstance(self.event_model, Binned):
@@ -141,13 +141,15 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def weight(self) -> str:
-        """What a token of a view that counts is worth, as a snapshot's statistics name it."""
+        """How a token's occurrences in a message are weighted: ``counts``, ``log`` or ``boolean``; "" for
+        numbers.
+        """
         if isinstance(self.event_model, Multinomial):
             return self.event_model.weight
         return "boolean" if isinstance(self.event_model, Bernoulli | Categorical) else ""
 
     def weighed(self, counts: Mapping[str, float]) -> dict[str, float]:
-        """The weight of each distinct token of a message, from how often it stands there."""
+        """Return the weight of each distinct token of a message, given how often it occurs."""
         if isinstance(self.event_model, Multinomial):
             return self.event_model.features(counts)
         return dict(counts) if self.is_own else dict.fromkeys(counts, 1.0)
@@ -168,7 +170,7 @@ def _event_model_for(reader: AnyReader) -> EventModel:
 
 
 TEXT_ONLY = (View("words", Words()),)
-"""The words of the field ``text``: the views of a model that reads text alone."""
+"""One view, the words of the field ``text``: for a model of text alone."""
 
 EVERY_FIELD = (
     View("words", Words(), Multinomial(Laplace(1.0), weight="counts")),
@@ -176,4 +178,6 @@ EVERY_FIELD = (
     View("flags", Flags()),
     View("numbers", Numbers()),
 )
-"""Every field by what it holds: the words of ``text``, and else categories, flags and numbers by type."""
+"""Views of every field: the words of ``text``; all others as categories, flags or numbers, by their values'
+type.
+"""

@@ -1,9 +1,9 @@
-"""The head: from the evidence of all views to the posterior.
+"""The calibrated head: from the evidence of all views to the posterior.
 
-The product head is the lectures' posterior: evidence and class prior multiplied, then normalised. Its
-figures are far too sure of themselves, because words come together ("Donald" and "Trump") and each is
-counted. The calibrated head keeps the counts and learns, from every label, how much of the evidence to
-believe: a weight for each feature, an offset for each class, and the share of labels that are wrong.
+The product head multiplies evidence and class prior and normalises the product, as the lectures do. Its
+posteriors are overconfident, because words occur together ("Donald" and "Trump") and each one is counted.
+The calibrated head uses the same counts and learns from every label how much of the evidence to believe: one
+weight per feature, one offset per class, and the share of labels that are wrong.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from streamnb.naive_bayes.statistics.digest import Digest, name
 from streamnb.naive_bayes.statistics.steady_normal import SteadyNormal
 
 # The calibrated head's constants: one setting for every stream. Neighbouring values are within 3 %.
-EVIDENCE_START = 0.7  # of x, shared between the text views; its twins start at 0
-META_START = 0.5  # of length, unknown share and every view that is not text
-EVIDENCE_RATE = 0.15  # shared as a root: the text views say much the same
+EVIDENCE_START = 0.7  # weight of x, shared between the text views; its three variants start at 0
+META_START = 0.5  # weight of length, unknown share and each view that is not text
+EVIDENCE_RATE = 0.15  # divided by the root of the number of text views, whose evidence is correlated
 META_RATE = 0.3
 OFFSET_RATE = 0.5
 NOISE_START = math.log(0.01 / 0.99)
@@ -36,15 +36,15 @@ UNKNOWN_VARIANCE_MIN = 0.04
 
 
 class Opinion(NamedTuple):
-    """What the calibrated head makes of one message, over the active classes.
+    """The calibrated head's result for one message, over the active classes.
 
     Parameters
     ----------
     u : list of float
-        ``b_c + sum_i w_i phi_ic``: what ranks and what is explained.
+        ``b_c + sum_i w_i phi_ic``: used for ranking, and explained by an explanation.
     softmax : list of float
     eps : float
-        The share of wrong labels in force.
+        The estimated share of wrong labels.
     posterior : list of float
         ``(1 - eps) softmax + eps / S``.
     """
@@ -61,14 +61,14 @@ class CalibratedHead:
     Parameters
     ----------
     n_text_views : int
-        Each brings the four features of `against_rest`.
+        Each has the `VIEW_FEATURES` features of `against_rest`.
     n_other_views : int
-        Each brings one feature, after length and unknown share.
+        Each has one feature, after length and unknown share.
 
     Attributes
     ----------
     weights, weight_squares : list of float, length ``4 n_text_views + 2 + n_other_views``
-    offsets, offset_squares : list of float, one a class
+    offsets, offset_squares : list of float, one per class
     eta, eta_squares : float
         ``eps = 1 / (1 + exp(-eta))``.
     length, unknown_share : SteadyNormal
@@ -96,7 +96,7 @@ class CalibratedHead:
         self.unknown_share.add_class()
 
     def opinion(self, phi: Sequence[Sequence[float]], active: Sequence[int]) -> Opinion:
-        """The posterior of one message.
+        """Return the posterior of one message.
 
         Parameters
         ----------
@@ -114,9 +114,9 @@ class CalibratedHead:
         return Opinion(u, s, eps, [(1.0 - eps) * s_c + noise for s_c in s])
 
     def fade(self, factor: float) -> None:
-        """Let the accumulators forget, so that steps do not die out; none falls below where it starts.
+        """Shrink AdaGrad's accumulators, so that steps do not vanish; none falls below its start value.
 
-        What they add up is bounded, and so is a step: it is at most its rate.
+        A step is never larger than its learning rate, because an accumulator contains its own gradient.
         """
         self.weight_squares = [max(ACCUMULATOR_START, g * factor) for g in self.weight_squares]
         self.offset_squares = [max(ACCUMULATOR_START, g * factor) for g in self.offset_squares]
@@ -130,17 +130,17 @@ class CalibratedHead:
         y: int,
         weight: float,
     ) -> None:
-        """One step down the gradient of the log loss, as it was before the label.
+        """Take one AdaGrad step down the gradient of the log loss of `opinion`.
 
-        No weight of a text view falls below 0: what words say for a class may be disbelieved, but is nothing
-        against it. So a run of wrong labels is forgotten as fast as it was believed.
+        The weights of text views never fall below 0: evidence for a class may be ignored, but never counts
+        against it. The head therefore recovers from a run of wrong labels as fast as it learned them.
 
         Parameters
         ----------
         y : int
-            Where the label's class stands in `active`.
+            The index of the label's class in `active`.
         weight : float
-            The message's; a weight above 1 counts as 1 here, for the step to stay bounded.
+            The message's weight; above 1 it counts as 1, so that the step stays bounded.
         """
         weight = min(weight, 1.0)
         s, eps, p_y = opinion.softmax, opinion.eps, opinion.posterior[y]
@@ -166,14 +166,14 @@ class CalibratedHead:
         self.eta = min(max(self.eta - h / math.sqrt(self.eta_squares), low), high)
 
     def merge(self, other: CalibratedHead, classes: Sequence[int], mine: float, others: float) -> None:
-        """Take the mean of what both learned, weighted by labels; the Gaussian sums add.
+        """Average the weights of two heads, weighted by their labels, and add their Gaussian sums.
 
         Parameters
         ----------
         classes : sequence of int
-            ``classes[j]`` is this head's index of the other's class j.
+            ``classes[j]`` is this head's index of the other head's class j.
         mine, others : float
-            Labels learned by each; a class that one lacks counts as offset 0, accumulator 1.
+            Labels learned by each. A class that one head lacks has offset 0 and accumulator 1 there.
         """
         total = mine + others
         if total == 0:
@@ -203,7 +203,7 @@ class CalibratedHead:
                 normal.ss[c] += their_normal.ss[j]
 
     def digest(self, classes: Sequence[str]) -> Digest:
-        """The digest of what depends on order: weights, offsets, noise and the unknown share."""
+        """Return the digest of what depends on the order of messages, such as weights and offsets."""
         digest = self.unknown_share.digest("unknown_share", classes)
         digest.add(name("weights"), *self.weights, *self.weight_squares)
         digest.add(name("noise"), self.eta, self.eta_squares)
@@ -212,7 +212,7 @@ class CalibratedHead:
         return digest
 
     def freeze(self) -> dict[str, Section]:
-        """The state as arrays: values above, AdaGrad's accumulators below."""
+        """Return the state as arrays; row 0 holds the values, row 1 AdaGrad's accumulators."""
         n_classes = len(self.offsets)
         return {
             "head_weights": np.array([self.weights, self.weight_squares], np.float64),
@@ -223,12 +223,12 @@ class CalibratedHead:
         }
 
     def restore(self, sections: Sections, n_classes: int) -> None:
-        """Take the place of what `freeze` gave, checked.
+        """Restore what `freeze` returned, after checking it.
 
         Raises
         ------
         SnapshotError
-            The arrays are not a head over these views and that many classes; nothing was changed.
+            The arrays do not fit these views and classes; nothing was changed.
         """
         weights = floats(sections, "head_weights", (2, len(self.weights)))
         offsets = floats(sections, "head_offsets", (2, n_classes))

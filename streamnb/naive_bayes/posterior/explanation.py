@@ -1,8 +1,8 @@
-"""Why a score is what it is: a sum of contributions that adds up.
+"""Explanations: the difference between two classes' scores as a sum of contributions.
 
-An explanation is of a pair of classes (a, b): ``u_a - u_b`` is the prior's or the offset's part, a part for
-each token, and a part for everything else the model looked at. It adds up to 1e-9, whichever tokens are
-listed: the others are summed under ``other_tokens``.
+An explanation is of a pair of classes (a, b). ``u_a - u_b`` is the sum of the prior's (or the offset's)
+part, one part per token, and one part for everything else the model looked at. The parts add up to the
+difference within 1e-9; tokens that are not listed are summed under ``other_tokens``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streamnb.naive_bayes.event_models.multinomial import (
 
 
 class Part(NamedTuple):
-    """What one token, seen by one view, adds to ``u_a - u_b``."""
+    """The contribution of one token of one view to ``u_a - u_b``."""
 
     view: str
     token: str
@@ -30,18 +30,18 @@ class Part(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """A pair of classes, and what made the difference.
+    """A pair of classes and the contributions to their difference.
 
     Parameters
     ----------
     classes : (Label, Label)
-        For and against: by default the likeliest and the second.
+        For and against; by default the likeliest and the second likeliest.
     start : float
         The difference of the log priors, or of the calibrated head's offsets.
     tokens : list of Part
-        The largest first.
+        In descending order of size.
     others : dict of str to float
-        ``length``, ``unknown_share``, every view of a number, and the absent words of a view of coins.
+        ``length``, ``unknown_share``, each view of a number, and the absent words of each Bernoulli view.
     """
 
     classes: tuple[Label, Label]
@@ -60,16 +60,16 @@ class Explanation(NamedTuple):
         return total
 
     def top(self, k: int) -> Explanation:
-        """The same sum with the `k` largest tokens by name, and the rest together as ``other tokens``."""
+        """Return the explanation with its `k` largest tokens; the rest are summed as ``other tokens``."""
         others = 0.0
         for part in self.tokens[k:]:
             others += part.value
         return self._replace(tokens=self.tokens[:k], others={**self.others, "other tokens": others})
 
     def published(self, top: int) -> dict[str, object]:
-        """As a score carries it: the `top` largest tokens by name, the rest as one sum.
+        """Return the JSON object that a score carries: the `top` largest tokens, and the rest as one sum.
 
-        A part that maximum likelihood makes infinite is null.
+        A contribution that maximum likelihood makes infinite is null.
         """
         others = 0.0
         for part in self.tokens[top:]:
@@ -86,25 +86,25 @@ class Explanation(NamedTuple):
 
 
 def ordered(parts: Sequence[Part]) -> list[Part]:
-    """The largest contributions first, equals in alphabetical order."""
+    """Sort contributions by size, equal ones alphabetically."""
     return sorted(parts, key=lambda part: (-abs(part.value), part.view, part.token))
 
 
 def calibrated_parts(
     views: Sequence[str], odds: Sequence[Sequence[TokenOdds]], weights: Sequence[float], a: int, b: int
 ) -> list[Part]:
-    """Each token's part under the calibrated head, its view's four weights applied.
+    """Return each token's contribution under the calibrated head, weighted by its view's four weights.
 
     Parameters
     ----------
     views : sequence of str
         The text views' names.
     odds : sequence of sequence of TokenOdds
-        One sequence a view.
+        One sequence per view.
     weights : sequence of float
-        The head's, four a view first.
+        The head's; the first `VIEW_FEATURES` are the first view's, and so on.
     a, b : int
-        Where the two classes stand among the active ones.
+        The two classes' indices among the active ones.
     """
     parts = []
     for i, (view, tokens) in enumerate(zip(views, odds, strict=True)):
@@ -123,12 +123,12 @@ def calibrated_parts(
 
 
 def pair_differences(values: Mapping[str, Sequence[float]], a: int, b: int) -> dict[str, float]:
-    """The difference of named numbers between two classes; equal infinities differ by 0."""
+    """Return ``row[a] - row[b]`` for each name; equal infinities differ by 0."""
     return {name: _minus(row[a], row[b]) for name, row in values.items()}
 
 
 def product_part(view: str, token: str, values: Sequence[float], a: int, b: int) -> Part:
-    """One token's part under the product head."""
+    """Return one token's contribution under the product head."""
     return Part(view, token, _minus(values[a], values[b]))
 
 

@@ -1,7 +1,7 @@
 """From joint log likelihoods to the posterior and its odds.
 
-Classes that were never labelled (declared ones) take no part; each is given ``1 / (D + C)``, what one
-message would weigh.
+A class that was declared but never labelled has no evidence. It gets the share ``1 / (D + C)`` of the
+posterior, with D the weight of the messages learned and C the number of classes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 
 def softmax(u: Sequence[float]) -> list[float]:
-    """Probabilities proportional to ``exp(u)``; uniform where all are minus infinity, none of none.
+    """Return probabilities proportional to ``exp(u)``; uniform ones if every u is minus infinity.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def softmax(u: Sequence[float]) -> list[float]:
 
 
 def log_odds(u: Sequence[float]) -> list[float]:
-    """``log p - log(1 - p)`` of ``softmax(u)``, by log-sum-exp over the other classes.
+    """Return ``log p - log(1 - p)`` of ``softmax(u)``, by log-sum-exp over the other classes.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def log_odds(u: Sequence[float]) -> list[float]:
     if second == -math.inf:
         odds[t] = math.inf
         return odds
-    total = 0.0  # the others of the likeliest, which beside it may be too small to see
+    total = 0.0  # summed relative to the second: beside the likeliest they may underflow
     for c, value in enumerate(u):
         if c != t:
             total += math.exp(value - second)
@@ -60,7 +60,7 @@ def log_odds(u: Sequence[float]) -> list[float]:
 
 
 def log_odds_of(posterior: Sequence[float]) -> list[float]:
-    """``log p - log(1 - p)`` of probabilities, 1 - p being the sum of the others."""
+    """Return ``log p - log(1 - p)`` of probabilities; ``1 - p`` is computed as the sum of the others."""
     return [
         math.inf if others == 0.0 else math.log(p) - math.log(others) if p > 0 else -math.inf
         for p, others in zip(posterior, sums_of_others(posterior), strict=True)
@@ -68,7 +68,7 @@ def log_odds_of(posterior: Sequence[float]) -> list[float]:
 
 
 def sums_of_others(values: Sequence[float]) -> list[float]:
-    """For each value the sum of all others: of those after it and those before, so nothing is taken away.
+    """Return, for each value, the sum of all others, without a subtraction that would cancel digits.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def sums_of_others(values: Sequence[float]) -> list[float]:
 
 
 def never_labelled(posterior: Sequence[float], active: Sequence[int], c: int, d: float) -> list[float]:
-    """The posterior over all C classes: those never labelled get ``1 / (d + C)`` each.
+    """Return the posterior over all C classes; each class that was never labelled gets ``1 / (d + C)``.
 
     Parameters
     ----------
