@@ -1,7 +1,7 @@
-"""Every error streamnb raises: a shallow tree, by who can act on it.
+"""All errors that streamnb raises, in a shallow tree: one class for each kind of action they call for.
 
-An error is one sentence of fact and one hint. `str(error)` prints both, and a command line shows them
-without a traceback. A programmer's mistake in the Python API stays a ``ValueError`` or ``TypeError``.
+An error is one sentence of fact and one hint. `str(error)` joins both, and the command line prints them
+without a traceback. A programming mistake in the Python API raises a ``ValueError`` or ``TypeError`` instead.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 
 class StreamnbError(Exception):
-    """Something an operator or a caller can act on.
+    """An error that an operator or a caller can act on.
 
     Parameters
     ----------
     what : str
-        One sentence: what was found, with the path, line, topic or offset.
+        One sentence that states the fact, with the path, line, topic or offset.
     hint : str
         What to do about it.
 
@@ -37,32 +37,32 @@ class StreamnbError(Exception):
 
 
 class SettingsError(StreamnbError):
-    """A setting is unknown, of the wrong type or contradicts another: nothing was started."""
+    """A setting is unknown, has the wrong type or contradicts another one; nothing was started."""
 
     exit_code = 2
 
 
 class DataError(StreamnbError):
-    """A whole input cannot be used (a single bad record is a `RecordError` and the stream goes on)."""
+    """A whole input cannot be used. (A single bad record is a `RecordError`, and the stream continues.)"""
 
     exit_code = 65
 
 
 class TransportError(StreamnbError):
-    """The broker or the stream behind a source or sink cannot be used."""
+    """The broker or log behind a source or sink cannot be used."""
 
     exit_code = 69
 
 
 class PositionError(TransportError):
-    """The stream does not hold the position to resume from; records may have been lost.
+    """The log no longer holds the position to resume from, so records may have been lost.
 
     Parameters
     ----------
     what, hint : str
     resume : mapping of (topic, number) to int or None
-        Where each partition that lost records could go on, ``None`` for one that is gone; empty where no
-        setting can allow it.
+        The offset at which each partition that lost records could continue, or ``None`` if the partition no
+        longer exists. Empty if no setting can allow continuing.
     """
 
     def __init__(
@@ -73,35 +73,35 @@ class PositionError(TransportError):
 
 
 class DeliveryError(TransportError):
-    """A score or dead letter was not acknowledged; no snapshot may be taken."""
+    """A score or dead letter was not delivered, so no snapshot may be taken."""
 
 
 class TransactionError(DeliveryError):
-    """What became of a transaction is not known: only starting again from the last snapshot finds out."""
+    """It is unknown whether a transaction was committed; a restart from the last snapshot finds out."""
 
 
 class FencedError(DeliveryError):
-    """Another learner has taken this one's place, and nothing of this one's is taken any more."""
+    """Another learner has taken over, so nothing that this learner writes is accepted any more."""
 
 
 class StorageError(StreamnbError):
-    """The disk refused."""
+    """A file or directory cannot be used: the operating system refused it, or another learner holds it."""
 
     exit_code = 74
 
 
 class SnapshotError(StorageError):
-    """A snapshot cannot be read: torn, foreign, of another version or of another model."""
+    """A snapshot cannot be used: it is damaged, not a snapshot, or from another version or model."""
 
 
 class AccountingError(StreamnbError):
-    """Offsets passed are not offsets accounted for: a defect of streamnb, and no snapshot may hold it."""
+    """The accounts do not add up: streamnb lost or double-counted records. No snapshot may be taken."""
 
     exit_code = 70
 
 
 class DeadlineError(StreamnbError):
-    """A stop took longer than `engine.stop_deadline_s`; the last snapshot stays in force."""
+    """Stopping took longer than `engine.stop_deadline_s`; the last snapshot stays in force."""
 
     exit_code = 75
 
@@ -112,27 +112,27 @@ class RecordError(StreamnbError):
     Parameters
     ----------
     reason : str
-        One of `REASONS`: the word in the dead letter's header and in the metrics.
+        One of `REASONS`; the dead letter's header and the metrics use the same word.
     what : str
-        One sentence of fact.
+        One sentence that states the fact.
     """
 
     REASONS = (
         "encoding",  # not UTF-8
         "json_syntax",  # not one JSON document
         "lone_surrogate",  # half of a UTF-16 pair
-        "too_deep",  # nested past the parser's bound
-        "number_range",  # infinite, not a number, or past 2^53 in an id
-        "schema",  # a field of the wrong type
-        "schema_registry",  # the framing of a schema registry, not JSON
+        "too_deep",  # nested deeper than the JSON parser allows
+        "number_range",  # infinite, not a number, out of a field's range, or an id past 2^53
+        "schema",  # not a JSON object, or a field of the wrong type
+        "schema_registry",  # framed for a schema registry, not plain JSON
         "missing_text",  # none of the fields that make a message
-        "oversized",  # more bytes than `message.bytes_max`, or a key of more than `message.key_bytes_max`
-        "headers",  # more of them than `message.headers_max`
+        "oversized",  # more bytes than `message.bytes_max`, or a key longer than `message.key_bytes_max`
+        "headers",  # more headers than `message.headers_max`
         "own_output",  # a label in a record that streamnb wrote
-        "label",  # empty, or of a type that `[labels]` does not map
-        "class_limit",  # a label past `model.classes_max`
+        "label",  # empty, too long, or not a string and not mapped by `[labels]`
+        "class_limit",  # a new class past `model.classes_max`
         "tombstone",  # a record without a value
-        "unreadable",  # the client could not take it from its batch
+        "unreadable",  # the client could not extract it from the log
     )
 
     def __init__(self, reason: str, what: str) -> None:

@@ -1,8 +1,8 @@
-"""The nouns that cross borders between packages, and the Protocols that each side keeps.
+"""Values that packages exchange, and the Protocols that classifiers, transports and stores implement.
 
 It knows records, batches of messages, scores, frozen states, snapshots and offsets as plain values, and what
 a classifier, a source, a sink, transactions, a snapshot store and a clock must do. It must not know how
-anything is decoded, counted, stored, sent or scored: it imports nothing of streamnb but `streamnb.errors`.
+anything is decoded, counted, stored, sent or scored: of streamnb it imports only `streamnb.errors`.
 """
 
 from streamnb.base import twins

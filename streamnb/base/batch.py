@@ -1,6 +1,6 @@
-"""The columns that enter a model and those that leave it.
+"""`Batch` and `Scores`: the columns that a model takes and returns.
 
-Both are indexed by message, so that a batch of one and a batch of many are the same thing.
+Row i of every column belongs to message i, so one message is simply a batch of length 1.
 """
 
 from __future__ import annotations
@@ -16,43 +16,43 @@ import orjson
 from numpy.typing import NDArray
 
 Label = str | bool | int
-"""The answer given for a message. One type a model; ``None`` means no answer and is not learned."""
+"""The answer given for a message. All labels of a model have one type; ``None`` means no answer is known."""
 
 L = TypeVar("L", bound=Label)
 
 Floats = NDArray[np.float64]
 
 WEIGHT_MAX = 1e9
-NUMBER_MAX = 1e100  # its square, summed over a stream, stays finite
+NUMBER_MAX = 1e100  # so that sums of squares over a whole stream stay finite
 
 
 class Flag(IntFlag):
-    """What there is to say of one score."""
+    """Remarks on one message's score or label; several can be combined."""
 
     EMPTY = 1  # the text holds no token
     TRUNCATED = 2  # a token or the list of tokens was cut at its limit
-    CLASS_LIMIT = 4  # the label was refused: it would have been one class too many
-    QUOTA = 8  # the label was not learned: its source had taught enough
-    CERTAIN = 16  # the label was not learned: the model was certain of it already
+    CLASS_LIMIT = 4  # the label was refused: the model already has `classes_max` classes
+    QUOTA = 8  # the label was not learned: its source has used up its quota
+    CERTAIN = 16  # the label was not learned: the model already gave it a high enough probability
 
 
 @dataclass(slots=True)
 class Batch:
-    """Messages as columns.
+    """A batch of messages as columns.
 
     Parameters
     ----------
     fields : mapping of str to sequence
-        One column a field; ``None`` where a message lacks it.
+        One column per field; ``None`` where a message lacks the field.
     labels : sequence of Label or None
-        ``None``: score only.
+        ``None``: the message is only scored.
     weights : sequence of float or None
-        One positive number a message; ``None`` means 1 for all.
+        One positive number per message; ``None`` means 1 for all.
     times : sequence of (float or None), or None
-        When each message was made, in seconds since 1970, for a model that forgets by time; no other looks
-        at them. A message without one counts as new as the newest of its partition.
+        The time of each message in seconds since 1970. Only a model that forgets by time reads it. A message
+        without a time counts as made at the newest time of its partition.
     partition : str
-        Where the messages come from: each partition has a newest time of its own.
+        The partition that the messages come from; a model keeps one newest time per partition.
     """
 
     fields: Mapping[str, Sequence[object]]
@@ -65,7 +65,7 @@ class Batch:
         return len(self.labels)
 
     def rows(self, where: slice) -> Batch:
-        """Return the messages of a slice."""
+        """Return a batch of the messages in a slice."""
         return Batch(
             {name: column[where] for name, column in self.fields.items()},
             self.labels[where],
@@ -77,36 +77,37 @@ class Batch:
 
 @dataclass(slots=True)
 class Scores:
-    """What a model says of each message of a batch, as it stood before that message's label.
+    """A model's scores for the messages of a batch, each from the state before that message's own label.
 
-    Row i uses its first ``n_classes[i]`` columns; classes may appear in the middle of a batch and are
-    columns in order of appearance. The columns past that hold 0 (`posterior`, `learned_by_class`) and NaN
-    (the others).
+    Classes are columns in order of appearance. A new class may appear in the middle of a batch: row i uses
+    its first ``n_classes[i]`` columns, and the columns after them hold 0 (`posterior`, `learned_by_class`)
+    or NaN (the other tables).
 
     Parameters
     ----------
     classes : tuple of Label
         The classes at the end of the batch.
     n_classes : ndarray of int64, shape (n,)
-        How many classes each row knows; 0 before anything was learned or declared.
+        How many classes the model knew at each row; 0 before any class was learned or declared.
     posterior : ndarray of float64, shape (n, C)
         Sums to 1 over the row's classes.
     log_odds : ndarray of float64, shape (n, C)
-        ``log p - log(1 - p)``, by log-sum-exp: finite where p rounds to 1; infinite for an only class.
+        ``log p - log(1 - p)``, computed by log-sum-exp: finite even where p rounds to 1; infinite if there
+        is only one class.
     u : ndarray of float64, shape (n, C)
-        The joint log likelihood up to a constant: what ranks messages. NaN for a class never labelled.
+        The joint log likelihood up to a constant; it ranks messages. NaN for a class without labels so far.
     raw_posterior : ndarray of float64, shape (n, C), or None
-        The product head's posterior over the same counts, where it was asked for.
+        The product head's posterior over the same counts, if it was requested.
     known_tokens, unknown_tokens : ndarray of int64, shape (n,)
-        Distinct tokens of the first text view that some class has taught, and that none has.
+        How many distinct tokens of the first text view occur in learned messages, and how many do not.
     learned : ndarray of int64, shape (n,)
-        Messages the model had learned when it gave this score.
+        How many messages the model had learned when it computed this score.
     learned_by_class : ndarray of float64, shape (n, C)
-        What the classes' evidence rests on: the weights of their messages learned by then, added up.
+        The total weight of the messages learned for each class before this score.
     flags : ndarray of int64, shape (n,)
         `Flag` values.
     explanations : list of dict, or None
-        Why each score is what it is, where it was asked for.
+        Why each score is what it is, if explanations were requested.
     """
 
     classes: tuple[Label, ...]
@@ -126,12 +127,12 @@ class Scores:
         return len(self.n_classes)
 
     def classes_as_text(self) -> list[str]:
-        """The classes as scores name them."""
+        """Return the class names as published scores write them."""
         return [str(label) for label in self.classes]
 
     @classmethod
     def joined(cls, parts: Sequence[Scores]) -> Scores:
-        """Return the scores of one batch that a model took in pieces, in order."""
+        """Return the scores of one batch from the scores of its consecutive pieces."""
         if len(parts) == 1:
             return parts[0]
         classes = max((part.classes for part in parts), key=len)
@@ -163,7 +164,7 @@ class Scores:
         )
 
     def take(self, rows: Sequence[int]) -> Scores:
-        """Those rows, in that order."""
+        """Return the scores of the given rows, in the given order."""
         raw, why = self.raw_posterior, self.explanations
         return Scores(
             classes=self.classes,
@@ -182,12 +183,12 @@ class Scores:
 
 
 class ScoreRows:
-    """Collects one row a message; rows may be of different lengths, as classes appear.
+    """Builds `Scores` row by row; rows get longer as classes appear.
 
     Parameters
     ----------
     raw : bool
-        Whether the rows carry a raw posterior; an empty batch has to be told.
+        Whether the rows carry a raw posterior. A parameter, because an empty batch has no row to show it.
     """
 
     def __init__(self, *, raw: bool = False) -> None:
@@ -214,7 +215,7 @@ class ScoreRows:
         flags: int,
         explanation: dict[str, object] | None = None,
     ) -> None:
-        """Add the scores of the next message; `raw` for every row or for none."""
+        """Add the scores of the next message. Give `raw` for every row or for none."""
         self._posterior.append(posterior)
         self._log_odds.append(log_odds)
         self._u.append(u)
@@ -225,7 +226,7 @@ class ScoreRows:
         self._numbers.append((len(posterior), known, unknown, learned, flags))
 
     def append_unscored(self, learned: int, flags: int) -> None:
-        """Add the row of a message that was only learned."""
+        """Add the row of a message that was learned without being scored."""
         self.append(
             posterior=(),
             log_odds=(),
@@ -244,7 +245,7 @@ class ScoreRows:
         return self._posterior[-1]
 
     def scores(self, classes: tuple[Label, ...]) -> Scores:
-        """The columns, as wide as there are classes."""
+        """Return the collected rows as `Scores`, padded to one column per class."""
         width = len(classes)
         n_classes, known, unknown, learned, flags = (
             np.array(self._numbers, np.int64).reshape(len(self._numbers), 5).T
@@ -271,7 +272,10 @@ def _padded(rows: Sequence[Sequence[float]], width: int, filler: float) -> Float
 
 
 def likeliest(posterior: Mapping[L, float]) -> L | None:
-    """The class of the highest posterior; of equals the smallest, whichever was met first.
+    """Return the class with the highest posterior, ``None`` if there is no class.
+
+    Of several classes with the same posterior it is the smallest, so the result does not depend on the order
+    in which classes appeared.
 
     Examples
     --------
@@ -286,22 +290,22 @@ def likeliest(posterior: Mapping[L, float]) -> L | None:
 
 
 def checked_labels(batch: Batch, classes: Sequence[Label]) -> tuple[list[Label | None], list[float] | None]:
-    """A batch's labels and weights, numpy's scalars as Python's own.
+    """Check a batch's labels and weights, and return them with numpy scalars converted to Python's types.
 
     Parameters
     ----------
     batch : Batch
     classes : sequence of Label
-        Those there are: of their type the labels must be.
+        The classes known so far; labels must have their type.
 
     Raises
     ------
     ValueError
-        A label is not a string, integer or truth value that JSON can hold, or not of the type of the
-        others; a weight is not above 0 and at most 1e9, or there are more or fewer of them.
+        A label is not a string, integer or truth value that JSON can hold, or differs in type from the
+        others. A weight is not above 0 and at most 1e9. The numbers of weights and messages differ.
     """
-    came: Sequence[object] = batch.labels
-    labels = [cast("Label | None", y.item() if isinstance(y, np.generic) else y) for y in came]
+    given_labels: Sequence[object] = batch.labels
+    labels = [cast("Label | None", y.item() if isinstance(y, np.generic) else y) for y in given_labels]
     kind: type[Label] | None = type(classes[0]) if classes else None
     for label in labels:
         if label is None:
@@ -321,8 +325,8 @@ def checked_labels(batch: Batch, classes: Sequence[Label]) -> tuple[list[Label |
         return labels, None
     if len(batch.weights) != len(labels):
         raise ValueError(f"{len(batch.weights)} weights were given for {len(labels)} messages")
-    given: Sequence[object] = batch.weights
-    weights = [w.item() if isinstance(w, np.generic) else w for w in given]
+    given_weights: Sequence[object] = batch.weights
+    weights = [w.item() if isinstance(w, np.generic) else w for w in given_weights]
     for weight in weights:
         if not isinstance(weight, int | float) or not 0 < weight <= WEIGHT_MAX:
             raise ValueError(f"a message's weight must be above 0 and at most 1e9, not {weight!r}")

@@ -1,4 +1,4 @@
-"""Sections: a state's raw arrays by name, frozen, and the checks they pass before anything believes them."""
+"""`FrozenState`, its named arrays (sections), and the checks on sections that were read from a file."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ T = TypeVar("T", bound=np.generic)
 Section = NDArray[np.generic]
 Sections = Mapping[str, Section]
 
-COUNTED_MAX = 1e200  # 2^53 messages of the largest weight, 64 half-lives past the landmark, come to 1e45
+COUNTED_MAX = 1e200  # far above 1e45: 2^53 messages of the largest weight, 64 half-lives past the landmark
 HINT = "Use another snapshot; this file does not hold what streamnb wrote."
 
 
 @dataclass(frozen=True, slots=True)
 class FrozenState:
-    """A model's state at one moment, which no later learning changes.
+    """A model's state at one moment; later learning does not change it.
 
-    Whoever learns pays for the copy; the digest, which costs far more, is computed when it is asked for,
-    by whatever thread asks.
+    The learning thread only copies the arrays. The digest costs far more, so it is computed on demand, in the
+    thread that calls `digest`.
 
     Parameters
     ----------
     values : dict
-        What JSON can say.
+        The part of the state that is stored as JSON.
     sections : dict of str to ndarray
+        The part of the state that is stored as arrays.
     digest : callable
-        Gives the digest of these values and sections, ``order_free`` and ``all``.
+        Returns the digest of these values and sections, with keys ``order_free`` and ``all``.
     """
 
     values: dict[str, object]
@@ -43,12 +44,12 @@ class FrozenState:
 
 
 def section(sections: Sections, name: str, dtype: type[T]) -> NDArray[T]:
-    """A section by name, of one type.
+    """Return the section with this name and this type.
 
     Raises
     ------
     SnapshotError
-        There is none, or it is of another type.
+        The section is missing or has another type.
     """
     array = sections.get(name)
     if array is None or array.dtype != np.dtype(dtype):
@@ -57,29 +58,31 @@ def section(sections: Sections, name: str, dtype: type[T]) -> NDArray[T]:
 
 
 def floats(sections: Sections, name: str, shape: tuple[int | None, int]) -> Floats:
-    """A section of finite numbers, of a shape (``None``: any number of rows).
+    """Return a section of finite numbers with this shape (``None`` allows any number of rows).
 
     Raises
     ------
     SnapshotError
-        It is not.
+        The section is missing, has another type or shape, or holds a number that is not finite.
     """
     array = section(sections, name, np.float64)
     rows, columns = shape
     if array.ndim != 2 or array.shape[1] != columns or (rows is not None and array.shape[0] != rows):
-        raise SnapshotError(f"Section `{name}` is of shape {array.shape}, not {shape}.", HINT)
+        raise SnapshotError(f"Section `{name}` has the shape {array.shape}, not {shape}.", HINT)
     if not bool(np.isfinite(array).all()):
         raise SnapshotError(f"Section `{name}` holds a number that no stream can give.", HINT)
     return array
 
 
 def counted(sections: Sections, name: str, shape: tuple[int | None, int]) -> Floats:
-    """`floats` that are sums of weights: not below 0, nor so large that a sum of them overflows.
+    """Return a section of sums of weights: `floats` between 0 and `COUNTED_MAX`.
+
+    The upper bound keeps sums of such numbers from overflowing.
 
     Raises
     ------
     SnapshotError
-        They are not.
+        As `floats`, or a number is out of bounds.
     """
     array = floats(sections, name, shape)
     if bool((array < 0.0).any()) or bool((array > COUNTED_MAX).any()):
@@ -88,12 +91,12 @@ def counted(sections: Sections, name: str, shape: tuple[int | None, int]) -> Flo
 
 
 def check_text(blob: NDArray[np.uint8], ends: NDArray[np.uint64]) -> None:
-    """Texts end to end: UTF-8 as a whole, and none that begins inside a character.
+    """Check that texts stored end to end in `blob` are UTF-8 and that no boundary splits a character.
 
     Raises
     ------
     SnapshotError
-        They are not.
+        A text is not UTF-8.
     """
     try:
         blob.tobytes().decode()

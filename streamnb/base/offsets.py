@@ -1,7 +1,7 @@
-"""Where the engine stands in each partition, and what became of every record on the way.
+"""Accounts: the position in each partition, and the outcome of every offset before it.
 
-The identity ``next_offset - start = scored + learned_only + dead_lettered + tombstones + unreadable + gaps``
-``+ lost`` holds after every batch, and over restarts: a snapshot carries the accounts.
+After every batch ``next_offset - start`` equals ``scored + learned_only + dead_lettered + tombstones +
+unreadable + gaps + lost``. Snapshots store the accounts, so this holds across restarts too.
 """
 
 from __future__ import annotations
@@ -15,24 +15,28 @@ from streamnb.errors import AccountingError
 
 
 class Account(msgspec.Struct):
-    """What became of one partition's records.
+    """The position in one partition, and how many offsets before it had which outcome.
 
     Parameters
     ----------
     start : int
-        The first offset that was asked for.
+        The offset at which reading began.
     next_offset : int
         The offset of the next record to read.
     scored : int
         Messages whose score was published.
     learned_only : int
-        Messages learned without one (``output.emit = "unlabelled"``).
-    dead_lettered, tombstones, unreadable : int
-        Records put aside: with their bytes, without a value, and those the client could not take.
+        Messages learned without a published score (``output.emit = "unlabelled"``).
+    dead_lettered : int
+        Records that became dead letters.
+    tombstones : int
+        Records without a value.
+    unreadable : int
+        Offsets of records that the client could not extract from the log.
     gaps : int
         Offsets without a record: compaction, control records, aborted transactions.
     lost : int
-        Offsets the log no longer held when they were asked for; see `engine.on_data_loss`.
+        Offsets that the log no longer held when they were due; see `engine.on_data_loss`.
     """
 
     start: int
@@ -55,21 +59,25 @@ class Account(msgspec.Struct):
         tombstones: int = 0,
         unreadable: int = 0,
     ) -> dict[str, int]:
-        """Account for a batch: what of it is not named was learned only, or is a gap.
+        """Account for a batch, and move on to the offset after it.
+
+        Records with none of the given outcomes were learned only; offsets without a record are gaps.
 
         Parameters
         ----------
         next_offset : int
             The offset after the batch.
         read : int
-            Records in it.
-        scored, dead_lettered, tombstones, unreadable : int
-            What became of them; unreadable offsets are not among the records.
+            How many records the batch holds.
+        scored, dead_lettered, tombstones : int
+            How many of these records had each outcome.
+        unreadable : int
+            How many offsets were unreadable; they are not counted in `read`.
 
         Returns
         -------
         dict of str to int
-            The batch's part of each outcome.
+            How many offsets of the batch had each outcome.
         """
         outcome = {
             "scored": scored,
@@ -87,7 +95,7 @@ class Account(msgspec.Struct):
         return outcome
 
     def balance(self) -> int:
-        """Offsets passed minus offsets accounted for: 0, or something was lost or counted twice."""
+        """Return the offsets passed minus the offsets accounted for; not 0 is a defect of streamnb."""
         accounted = self.scored + self.learned_only + self.dead_lettered
         accounted += self.tombstones + self.unreadable + self.gaps + self.lost
         return self.next_offset - self.start - accounted
@@ -97,23 +105,23 @@ Accounts = dict[Partition, Account]
 
 
 def check_accounts(accounts: Mapping[Partition, Account]) -> None:
-    """Every offset passed must be accounted for, once, or what is to be kept is wrong.
+    """Check that every offset passed is accounted for exactly once; called before a snapshot is taken.
 
     Raises
     ------
     AccountingError
-        It is not: streamnb has lost or double-counted something, and says so instead of going on.
+        An account does not balance: streamnb has lost or double-counted a record.
     """
     for partition, account in accounts.items():
         if account.balance() or min(msgspec.structs.astuple(account)) < 0:
             raise AccountingError(
                 f"{partition} does not add up: {account.balance()} offsets unaccounted for in {account}.",
-                "This is a defect of streamnb: report it. The last snapshot stays in force; start from it.",
+                "This is a defect of streamnb: report it. The last snapshot stays in force; restart from it.",
             )
 
 
 def to_rows(accounts: Mapping[Partition, Account]) -> list[list[object]]:
-    """Accounts as JSON can hold them: ``[topic, number, {...}]``, in order."""
+    """Return accounts in a form for JSON, sorted: ``[topic, number, {...}]`` per partition."""
     return [
         [partition.topic, partition.number, msgspec.to_builtins(account)]
         for partition, account in sorted(accounts.items())
@@ -121,7 +129,7 @@ def to_rows(accounts: Mapping[Partition, Account]) -> list[list[object]]:
 
 
 def from_rows(rows: object) -> Accounts:
-    """The accounts of `to_rows`.
+    """Return the accounts that `to_rows` gave as `rows`.
 
     Raises
     ------
@@ -133,7 +141,7 @@ def from_rows(rows: object) -> Accounts:
 
 
 def positions(accounts: Accounts) -> str:
-    """Where each partition stands, for a person.
+    """Return the position in each partition as text for logs and errors.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""What the engine asks of the worlds it stands between: a model, a source, a sink, a snapshot store.
+"""Protocols of the engine's partners: model, source, sink, transactions, snapshot store and clock.
 
-The engine imports this room and no model, transport or configuration.
+The engine imports this module instead of any model, transport or configuration.
 """
 
 from __future__ import annotations
@@ -14,23 +14,26 @@ from streamnb.base.record import Headers, Partition, RecordBatch
 from streamnb.base.snapshot import Snapshot
 
 Start = Literal["earliest", "latest"] | int
-"""Where to begin without a snapshot: an end of the log, or the first record at or after a time in ms."""
+"""Where to begin without a snapshot: an end of the log, or the first record at or after a time.
+
+A time is in milliseconds since 1970.
+"""
 
 
 class Classifier(Protocol):
-    """A model that learns: columns in, scores out."""
+    """A model that learns from batches and returns scores."""
 
     def step(self, batch: Batch, *, score: bool = True, learn: bool = True) -> Scores:
-        """Score each message, then learn it if it has a label, in order; or only one of the two."""
+        """Score each message in order and then learn it, if it has a label; or do only one of the two."""
 
     def freeze(self) -> FrozenState:
-        """The state as plain values and arrays that no later learning changes.
+        """Return the state as plain values and arrays that later learning does not change.
 
-        Its digest may be asked for by another thread, while this one learns on.
+        Another thread may compute its digest while this one continues to learn.
         """
 
     def restore(self, values: Mapping[str, object], sections: Sections) -> None:
-        """Take the place of what `freeze` gave.
+        """Load the state that `freeze` returned.
 
         Raises
         ------
@@ -39,49 +42,48 @@ class Classifier(Protocol):
         """
 
     def digest(self) -> dict[str, str]:
-        """What two identical states have in common: ``order_free`` and ``all``."""
+        """Return two hashes: ``order_free`` of the state that message order cannot change, ``all`` of all."""
 
     def state_settings(self) -> dict[str, object]:
-        """The settings that the state depends on."""
+        """Return the settings that the state depends on; a snapshot made with others cannot be restored."""
 
     def reading_settings(self) -> dict[str, object]:
-        """The settings that only say how the state is read."""
+        """Return the settings that affect only how scores are computed from the state; they may change."""
 
 
 class SnapshotStore(Protocol):
-    """Where snapshots are kept. One learner holds it at a time.
+    """Where snapshots are kept. Only one learner holds it at a time.
 
-    The engine asks for the newest before it begins; from then on only one thread writes, which is not the
-    engine's own.
+    The engine calls `newest` before it begins; after that only the snapshot thread writes.
     """
 
     def newest(self) -> Snapshot | None:
-        """The newest whole snapshot; ``None`` if none was ever written.
+        """Return the newest intact snapshot, or ``None`` if there has never been one.
 
         Raises
         ------
         SnapshotError
-            There are files, and none is whole.
+            There are snapshots, but none is intact.
         """
 
     def write(self, snapshot: Snapshot) -> int:
-        """Keep a snapshot, durably, under the next number, which is returned; let go of the oldest.
+        """Keep a snapshot durably under the next number, remove the oldest, and return the number.
 
         Raises
         ------
         StorageError
-            It is not kept; the newest stays in force.
+            The snapshot was not kept; the previous one stays in force.
         """
 
     def close(self) -> None:
-        """Let another learner have it. Closing twice does nothing."""
+        """Release the store, so that another learner can hold it. Closing twice does nothing."""
 
 
 class Source(Protocol):
-    """Where records come from. Offsets are the log's own; a source never chooses where to resume."""
+    """Where records come from. Offsets are the log's own, and the engine chooses where to resume."""
 
     def identity(self) -> Mapping[str, str]:
-        """What log this is: names (``cluster``, ``topic mail``) to ids that survive a restart.
+        """Return which log this is: names (``cluster``, ``topic mail``) and ids that survive a restart.
 
         Raises
         ------
@@ -90,47 +92,47 @@ class Source(Protocol):
         """
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
-        """Take the partitions and seek.
+        """Take all partitions, seek to where reading begins, and return these positions.
 
         Parameters
         ----------
         next_offsets : mapping of Partition to int
-            Positions of a snapshot; empty at a first start. A partition that a non-empty mapping lacks
-            was added since and is read from its beginning.
+            The positions in a snapshot; empty at a first start. A partition that is missing from a non-empty
+            mapping is new and is read from its beginning.
         start : Start
-            Where to begin when `next_offsets` is empty.
+            Where to begin if `next_offsets` is empty.
 
         Returns
         -------
         mapping of Partition to int
-            The position taken in every partition.
+            The position in every partition.
 
         Raises
         ------
         PositionError
-            The log begins after, or ends before, a position: records may be lost.
+            The log begins after a position or ends before it, so records may have been lost.
         """
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
-        """At most `records_max` records, waiting at most `timeout_ms` for the first."""
+        """Return at most `records_max` records, after waiting at most `timeout_ms` for the first one."""
 
     def added(self) -> Mapping[Partition, int]:
-        """Take the partitions that came into being since the last time; where each begins to be read.
+        """Take the partitions that were created since the last call, and return where each begins.
 
-        Asked before every `poll`, so what it costs when there are none is next to nothing.
+        The engine calls it before every `poll`, so it must be cheap when nothing was created.
         """
 
     def end_offsets(self) -> Mapping[Partition, int] | None:
-        """The offset after the last record of each partition now; ``None`` where that cannot be known."""
+        """Return the offset after the current last record per partition; ``None`` if it cannot be known."""
 
     def finished(self) -> bool:
-        """Whether no record will ever follow (the end of a file)."""
+        """Return whether the source has ended for good, as at the end of a file."""
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Tell lag tools how far a snapshot reaches; advice, never read back."""
+        """Publish the positions of a snapshot for tools that show lag; streamnb never reads them back."""
 
     def close(self) -> None:
-        """Let go of the log. Closing twice does nothing."""
+        """Release the log. Closing twice does nothing."""
 
 
 class Sink(Protocol):
@@ -143,9 +145,9 @@ class Sink(Protocol):
         keys: Sequence[bytes | None],
         headers: Sequence[Headers],
     ) -> None:
-        """Send columns of records that came from the input partition of that number.
+        """Send records, given as columns, whose input came from the partition with this number.
 
-        Records of one input partition keep their order. Blocks while too many are in flight.
+        Records from one input partition keep their order. Blocks while too many records are in flight.
 
         Raises
         ------
@@ -154,31 +156,31 @@ class Sink(Protocol):
         """
 
     def flush(self, timeout_ms: int) -> None:
-        """Return when everything published was acknowledged.
+        """Wait until everything published has been acknowledged.
 
         Raises
         ------
         DeliveryError
-            Something was not, since the sink was opened.
+            A record published since the sink was opened was not acknowledged.
         """
 
     def close(self) -> None:
-        """Let go. Closing twice does nothing."""
+        """Release the sink. Closing twice does nothing."""
 
 
 class Transactions(Protocol):
-    """What makes scores exactly once: a batch's records and offsets are seen together, or not at all.
+    """Transactions: a batch's scores and offsets become visible together or not at all, exactly once.
 
-    The sinks that were made with it publish into the open transaction. After a `TransactionError` nothing of
-    it, of its sinks or of the model may be used any more: a new one, and the last snapshot, take their place.
+    The sinks that were made with this object publish into its open transaction. After a `TransactionError`
+    discard the object, its sinks and the model, and start again with new ones from the last snapshot.
     """
 
     @property
     def name(self) -> str:
-        """Whose offsets are committed: two learners of one name shut each other out."""
+        """The group whose offsets are committed; a second learner with this name fences the first one."""
 
     def recover(self, partitions: Collection[Partition]) -> Mapping[Partition, int]:
-        """Shut out earlier learners, end what they left open, and say which offsets are committed.
+        """Fence earlier learners, end the transactions they left open, and return the committed offsets.
 
         Raises
         ------
@@ -190,25 +192,25 @@ class Transactions(Protocol):
         """Open a transaction."""
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Commit what was published since `begin`, and these offsets with it.
+        """Commit the records published since `begin` together with these offsets.
 
         Raises
         ------
         FencedError
-            Another learner of this name has begun.
+            Another learner with this name has started.
         TransactionError
-            It is not known whether it was committed.
+            It is unknown whether the transaction was committed.
         """
 
     def close(self) -> None:
-        """Let go; an open transaction is never committed. Closing twice does nothing."""
+        """End without committing an open transaction. Closing twice does nothing."""
 
 
 class Clock(Protocol):
-    """Time, for when a snapshot is due and for the dead letters' headers."""
+    """The time, used to decide when a snapshot is due and for the headers of dead letters."""
 
     def monotonic_s(self) -> float:
-        """Seconds that never go back."""
+        """Return seconds that never go back."""
 
     def wall_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Return milliseconds since 1970."""

@@ -1,7 +1,7 @@
-"""A record: bytes with an address in a log.
+"""Records: bytes with an address (topic, partition, offset) in a log.
 
-Records cross the border in columns, one `RecordBatch` per partition and poll, never as objects of a
-client: a transport fills the columns, the engine reads them.
+A transport passes records to the engine as columns, one `RecordBatch` per partition and poll, and never as
+objects of a client library.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 Headers = Sequence[tuple[str, bytes]]
-"""A record's headers, in their order; a name may stand twice."""
+"""A record's headers, in order; a name may occur more than once."""
 
 
 class Partition(NamedTuple):
-    """Where a log's records are numbered from 0: a Kafka topic's partition, or a file (number 0)."""
+    """A sequence of records with offsets of its own: a partition of a Kafka topic, or a file (number 0)."""
 
     topic: str
     number: int
@@ -26,7 +26,7 @@ class Partition(NamedTuple):
 
 @dataclass(slots=True)
 class Unreadable:
-    """Offsets that the client could not take from the log, and why."""
+    """A range of offsets that the client could not extract from the log, and the cause."""
 
     first_offset: int
     next_offset: int
@@ -35,7 +35,7 @@ class Unreadable:
 
 @dataclass(slots=True)
 class RecordBatch:
-    """What one poll returned of one partition, as columns of equal length.
+    """The records of one partition that one poll returned, as columns of equal length.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ class RecordBatch:
     offsets : sequence of int
         Rising, with gaps where the log was compacted or holds control records.
     values : list of bytes or None
-        ``None`` is Kafka's tombstone.
+        ``None`` is a Kafka tombstone.
     keys : list of bytes or None
     timestamps_ms : sequence of int
-        Milliseconds since 1970; -1 where the log has none.
+        Milliseconds since 1970; -1 where the log has no timestamp.
     headers : list of Headers
     next_offset : int
-        The offset after the last one this batch accounts for, gaps and unreadable ones included: the
-        place to resume *after* the batch, as Kafka commits it.
+        The offset at which to resume *after* the batch, as Kafka commits it: one more than the last offset
+        that the batch covers, including gaps and unreadable offsets.
     unreadable : list of Unreadable
         Ranges inside the batch that hold no usable record.
     """

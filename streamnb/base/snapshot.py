@@ -1,6 +1,6 @@
-"""A snapshot: a model's state and the offsets that go with it, in one value and one file.
+"""A snapshot: a model's state and the matching offsets in one value, stored in one file.
 
-What makes learning exactly once is that both are in the same file, which is there whole or not at all.
+Learning is exactly once because state and offsets share a file, which is published whole or not at all.
 """
 
 from __future__ import annotations
@@ -18,32 +18,33 @@ from streamnb.base.offsets import Accounts
 
 @dataclass(slots=True)
 class Snapshot:
-    """State and offsets, together.
+    """A model's state and the offsets of the records that it has learned.
 
     Parameters
     ----------
     values, sections
-        Of the state that `Classifier.freeze` gave.
+        The state, as in `FrozenState`.
     digest : dict of str to str
-        Of that state.
+        The state's digest.
     statistics : dict
-        The settings the state depends on: another value, another state. Must match on load.
+        The settings that the state depends on. They must be the same when the snapshot is loaded.
     reading : dict
-        The settings that only say how the state is read. May differ on load.
+        The settings that affect only how scores are computed from the state. They may change on load.
     settings : dict
-        What builds the model and reads its messages again, without a configuration file.
+        Everything needed to build the model and decode its messages without a configuration file.
     source : dict of str to str
-        What log the offsets belong to: `Source.identity`.
+        The log that the offsets belong to, from `Source.identity`.
     accounts : Accounts
-        Positions, and what became of the records before them.
+        Positions, and the outcomes of the records before them.
     lineage : list of dict
-        What an auditor should know: where it was begun from, which readings changed, oldest first.
+        Events for an audit, oldest first: which snapshot this one began from, which settings changed,
+        which records were lost.
     written_ms : int
-        Milliseconds since 1970; for people, nothing depends on it.
+        When it was written, in milliseconds since 1970; for people only, nothing depends on it.
     streamnb : str
-        The version that wrote it.
+        The version of streamnb that wrote it.
     sequence : int
-        Rises by one with each snapshot of a directory.
+        Its number in the directory; each snapshot's is one more than the last.
     """
 
     values: dict[str, object]
@@ -60,12 +61,12 @@ class Snapshot:
     sequence: int = 0
 
     def numbered(self, sequence: int) -> Self:
-        """The same snapshot under a number."""
+        """Return a copy of the snapshot with this sequence number."""
         return replace(self, sequence=sequence)
 
 
 def fingerprint(settings: Mapping[str, object]) -> str:
-    """A short name for settings: 16 hexadecimal digits of the BLAKE2 hash of their canonical JSON.
+    """Return a short name for settings: 16 hexadecimal digits of the BLAKE2 hash of their canonical JSON.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def fingerprint(settings: Mapping[str, object]) -> str:
 
 
 def differences(then: object, now: object, path: str = "") -> list[str]:
-    """Where two settings differ, a line each: ``model.tokenizer.rule: "words" -> "unicode"``.
+    """Return one line per value that differs, such as ``model.tokenizer.rule: "words" -> "unicode"``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sections: what is not as it was written is refused, by name."""
+"""Sections of a snapshot: a missing, mistyped or impossible one is refused, and the error names it."""
 
 import numpy as np
 import pytest
@@ -8,26 +8,26 @@ from streamnb.errors import SnapshotError
 
 
 def test_a_section_is_found_by_name_and_type() -> None:
-    """It is the array itself: nothing is copied on the way."""
+    """The array itself is returned, not a copy."""
     array = np.array([1, 2], np.uint64)
     assert section({"ends": array}, "ends", np.uint64) is array
 
 
 @pytest.mark.parametrize("array", [np.array([1.0]), np.array([1], np.int64), np.array([b"x"])])
 def test_another_type_is_refused(array: Section) -> None:
-    """Numbers are not converted: another type is another file."""
+    """Sections are never converted: another type means that streamnb did not write the file."""
     with pytest.raises(SnapshotError, match="`ends` is missing or not uint64"):
         section({"ends": array}, "ends", np.uint64)
 
 
 def test_a_missing_section_is_refused() -> None:
-    """By name, with a hint."""
+    """The error names the section and has a hint."""
     with pytest.raises(SnapshotError, match=r"`ends` is missing.*Use another snapshot"):
         section({}, "ends", np.uint64)
 
 
 def test_counts_of_the_right_shape_pass() -> None:
-    """``None`` stands for any number of rows, none included."""
+    """``None`` allows any number of rows, including 0."""
     for rows in (0, 1, 5):
         array = np.zeros((rows, 2))
         assert counted({"x": array}, "x", (None, 2)) is array
@@ -48,6 +48,6 @@ def test_counts_of_the_right_shape_pass() -> None:
     ],
 )
 def test_counts_that_no_stream_gives_are_refused(array: Section) -> None:
-    """Of another shape or type, not finite, below 0 or beyond what sums can be made of."""
+    """A wrong shape or type, a number that is not finite or is below 0, and one above `COUNTED_MAX`."""
     with pytest.raises(SnapshotError, match="`x`"):
         counted({"x": array}, "x", (2, 2))

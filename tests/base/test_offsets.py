@@ -1,4 +1,4 @@
-"""Accounts say what became of every offset, and survive a snapshot."""
+"""Accounts: every offset has one outcome, and accounts survive the way through JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACCOUNTS = st.dictionaries(
     "outcome", ["scored", "learned_only", "dead_lettered", "tombstones", "unreadable", "gaps"]
 )
 def test_each_outcome_accounts_for_an_offset(outcome: str) -> None:
-    """The balance is what nobody has accounted for."""
+    """The balance falls by one per offset accounted for, and goes below 0 if one is counted twice."""
     account = Account(start=5, next_offset=8)
     assert account.balance() == 3
     setattr(account, outcome, 3)
@@ -34,7 +34,7 @@ def test_each_outcome_accounts_for_an_offset(outcome: str) -> None:
 
 @given(accounts=ACCOUNTS)
 def test_accounts_come_back_from_json(accounts: Accounts) -> None:
-    """Equal, in order of topic and number, whatever order they were opened in."""
+    """They are equal, and their rows are sorted by topic and number."""
     rows = to_rows(accounts)
     assert from_rows(orjson.loads(orjson.dumps(rows))) == accounts
     assert [(topic, number) for topic, number, _ in rows] == sorted(accounts)
@@ -53,7 +53,7 @@ def test_accounts_come_back_from_json(accounts: Accounts) -> None:
         [["mail", 0, {"start": 0, "next_offset": "1"}]],
     ],
 )
-def test_what_is_no_account_is_refused(rows: object) -> None:
-    """Rather than begun from zero."""
+def test_rows_that_are_not_accounts_are_refused(rows: object) -> None:
+    """They are not replaced by accounts that begin at 0."""
     with pytest.raises(msgspec.ValidationError):
         from_rows(rows)
