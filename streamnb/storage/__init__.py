@@ -1,8 +1,8 @@
 """Everything that touches a disk: files, the directory's lock, the snapshot container, JSON lines.
 
-It knows bytes, checksums, fsync and names of files, and writes a `Snapshot` of `streamnb.base` and reads it
-back whole or not at all. It must not know what the arrays in a snapshot mean, nor which model, topic or
-command asks.
+It knows bytes, checksums, fsync and file names; it writes a `Snapshot` of `streamnb.base` and reads it back
+whole or not at all. It must not know what the arrays in a snapshot mean, nor which model, topic or command
+uses it.
 """
 
 from streamnb.storage import files

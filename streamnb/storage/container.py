@@ -1,6 +1,6 @@
-r"""The snapshot container: one file, readable by a stranger in any language. Version 1.0, little-endian.
+r"""The snapshot container: a file format for a JSON header and named arrays. Version 1.0, little-endian.
 
-    prologue   magic 89 53 4E 42 0D 0A 1A 0A ("\x89SNB\r\n\x1a\n": damage by text mode shows),
+    prologue   magic 89 53 4E 42 0D 0A 1A 0A ("\x89SNB\r\n\x1a\n", which a transfer in text mode changes),
                u16 major, u16 minor, u32 number of sections, u64 bytes of header, u64 bytes of the file
     header     canonical JSON: UTF-8, keys sorted, no spaces
     table      for each section 80 bytes: name (32 bytes, zero-filled), type (8 bytes, zero-filled: one of
@@ -10,15 +10,16 @@ r"""The snapshot container: one file, readable by a stranger in any language. Ve
     footer     magic 53 4E 42 0A 45 4E 44 0A ("SNB\nEND\n"), u64 bytes of the file,
                u32 CRC-32C of all bytes before the first section, u32 zero
 
-The part before the sections is zero-filled to 4,096 as well, and its checksum covers the filling. So every
-byte of the file is under a checksum or compared with what it must be: a flipped bit or a missing end is seen.
-A minor version may add sections, which older readers leave alone; another major version is refused, and
-`streamnb.storage.migrations` brings the contents of an older minor version up to the newest.
+The part before the sections is zero-filled to a multiple of 4,096 too, and its checksum covers the filling.
+So every byte is either under a checksum or compared with the only value it may have, and readers detect any
+flipped bit and any truncation. A minor version may add sections, which older readers ignore. Readers refuse
+another major version. `streamnb.storage.migrations` converts the contents of an older minor version.
 
-What a snapshot puts into it: `format` in the header is "streamnb snapshot"; `accounts` lists topic, partition
-and `next_offset`, the first offset whose record is not in the state; `values.classes` names the columns of
-the sections. `CountStore.freeze` says how tokens and their counts lie in `token_bytes`,
-`token_bounds` and `counts`. `tests/support/strangers_reader.py` reads all of it by this page alone.
+A snapshot uses the container as follows. `format` in the header is "streamnb snapshot". `accounts` lists
+topic, partition and `next_offset`, the first offset whose record is not in the state. `values.classes` names
+the columns of the sections. `CountStore.freeze` documents `token_bytes`, `token_bounds` and `counts`, which
+hold the tokens and their counts. This description is complete: `tests/support/strangers_reader.py` reads
+snapshots with nothing else.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from streamnb.base import Section
 from streamnb.errors import SnapshotError
 
 Allocate = Callable[[int], memoryview]
-"""Gives so many bytes of memory to write to, which nobody else holds."""
+"""Returns writable memory of the given number of bytes, which nothing else uses."""
 
 MAJOR, MINOR = 1, 0
 ALIGNMENT = 4096
@@ -50,12 +51,12 @@ _PROLOGUE = struct.Struct("<8sHHIQQ")
 _ENTRY = struct.Struct("<32s8sQQQQII")
 _FOOTER = struct.Struct("<8sQII")
 _TYPES = ("|u1", "<u4", "<u8", "<f8")
-_PARALLEL_BYTES = 1 << 24  # below, a thread costs more than it saves
-_PIECE_BYTES = 1 << 18  # read and verified at once: it stays in the processor's cache
+_PARALLEL_BYTES = 1 << 24  # in smaller files a second thread costs more than it saves
+_PIECE_BYTES = 1 << 18  # small enough that a piece is still in the processor's cache when it is verified
 
 
 class Contents(NamedTuple):
-    """What a container holds: a JSON object, arrays by name, and the minor version it was written in."""
+    """The contents of a container: a JSON object, arrays by name, and the minor version of the format."""
 
     header: dict[str, object]
     sections: dict[str, Section]
@@ -75,18 +76,18 @@ class _Entry(NamedTuple):
 
 
 class File(Protocol):
-    """Where a container is read from: `streamnb.storage.files.WholeFile`, or bytes."""
+    """A file that a container is read from: `streamnb.storage.files.WholeFile`, or bytes in memory."""
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """The length of the file in bytes."""
 
     def read_into(self, buffer: memoryview, offset: int) -> None:
-        """Fill a buffer from `offset` on; the bytes are there."""
+        """Fill a buffer with the bytes from `offset` on; callers never ask for bytes past the end."""
 
 
-class _Held:
-    """Bytes as a file."""
+class _BytesFile:
+    """Bytes in memory, read through the `File` Protocol."""
 
     def __init__(self, data: bytes) -> None:
         self.size = len(data)
@@ -97,24 +98,24 @@ class _Held:
 
 
 def fresh(size: int) -> memoryview:
-    """So many bytes of numpy's memory."""
+    """Return `size` uninitialized bytes, allocated by numpy."""
     return np.empty(size, np.uint8).data
 
 
 def encode(header: Mapping[str, object], sections: Mapping[str, Section]) -> Iterator[bytes | memoryview]:
-    """The file, piece by piece.
+    """Yield the bytes of a container's file, piece by piece.
 
     Parameters
     ----------
     header : mapping
-        Anything JSON can say.
+        Values that JSON can represent.
     sections : mapping of str to ndarray
-        Of one or two dimensions and type uint8, uint32, uint64 or float64.
+        Arrays with one or two dimensions, of type uint8, uint32, uint64 or float64.
 
     Yields
     ------
     bytes or memoryview
-        The arrays are not copied.
+        The next part of the file; an array's is a view, not a copy.
     """
     text = orjson.dumps(header, option=orjson.OPT_SORT_KEYS)
     arrays = {name: np.ascontiguousarray(array) for name, array in sections.items()}
@@ -143,47 +144,48 @@ def encode(header: Mapping[str, object], sections: Mapping[str, Section]) -> Ite
 
 
 def decode(data: bytes, allocate: Allocate = fresh) -> Contents:
-    """The header and the sections of a file's bytes; see `read`.
+    """Return the contents of a container in memory; see `read`.
 
     Raises
     ------
     SnapshotError
-        The bytes are not a container, are torn or damaged, or are of another major version.
+        The bytes are not a container, are torn or damaged, or have another major version.
     """
-    return read(_Held(data), allocate)
+    return read(_BytesFile(data), allocate)
 
 
 def read(file: File, allocate: Allocate = fresh) -> Contents:
-    """The header and the sections of a file, every byte of it verified.
+    """Read a container and verify every byte of it.
 
-    Each section is read once, into memory of its own: a piece is verified while it is in the processor's
-    cache. Nothing is allocated that the file is too small to fill.
+    Each section is read once, into memory of its own, and each piece is verified while it is in the
+    processor's cache. A damaged table cannot cause a huge allocation: no section is allocated that the file
+    is too small to fill.
 
     Parameters
     ----------
     file : File
     allocate : Allocate
-        The arrays show its memory, and are read-only.
+        Allocates the memory of the sections. The arrays are read-only views of it.
 
     Raises
     ------
     SnapshotError
-        The file is not a container, is torn or damaged, or is of another major version.
+        The file is not a container, is torn or damaged, or has another major version.
     """
     size = file.size
     start = _part(file, 0, min(size, _PROLOGUE.size))
     if start[: len(_MAGIC)] != _MAGIC:
-        raise SnapshotError("It does not begin like a snapshot.", "Was another file put there?")
+        raise SnapshotError("It does not begin like a snapshot.", "Check which file was put there.")
     if size < _PROLOGUE.size + _FOOTER.size:
         raise _torn("it is shorter than any snapshot")
-    _, major, minor, n_sections, header_size, said_size = _PROLOGUE.unpack(start)
+    _, major, minor, n_sections, header_size, stated_size = _PROLOGUE.unpack(start)
     if major != MAJOR:
         raise SnapshotError(
-            f"It is of container version {major}.{minor}; this streamnb reads {MAJOR}.x.",
-            "Start the version of streamnb that wrote it; the file was left as it is.",
+            f"It has container version {major}.{minor}; this streamnb reads {MAJOR}.x.",
+            "Run the version of streamnb that wrote it; the file was not changed.",
         )
-    if said_size != size:
-        raise _torn(f"it has {size} bytes and says {said_size}")
+    if stated_size != size:
+        raise _torn(f"it has {size} bytes, but its prologue states {stated_size}")
     body_end = size - _FOOTER.size
     end, footer_size, head_checksum, zero = _FOOTER.unpack(_part(file, body_end, _FOOTER.size))
     if end != _END or footer_size != size or zero != 0:
@@ -203,7 +205,7 @@ def read(file: File, allocate: Allocate = fresh) -> Contents:
 def _header(text: memoryview) -> dict[str, object]:
     try:
         header = orjson.loads(text)
-        orjson.dumps(header)  # reads deeper nesting than it writes, and a header is written again
+        orjson.dumps(header)  # orjson reads deeper nesting than it writes, and the header is written again
     except (orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
         raise _torn("its header is not JSON, or nested too deeply") from error
     if not isinstance(header, dict):
@@ -212,28 +214,28 @@ def _header(text: memoryview) -> dict[str, object]:
 
 
 def _sections(file: File, table: memoryview, start: int, end: int, allocate: Allocate) -> dict[str, Section]:
-    """The sections, which lie end to end between `start` and `end`; large ones two at a time."""
+    """Read the sections, which must fill `start` to `end` without gaps; in large files two at a time."""
     entries: dict[str, _Entry] = {}
     for i, at in enumerate(range(0, len(table), _ENTRY.size)):
         entry = _entry(table[at : at + _ENTRY.size], file.size)
         after = entry.offset + entry.size
         after += _padding(after)
         if entry.offset != start or after > end or entry.name in entries:
-            raise _torn(f"section {i} is not where the table says")
+            raise _torn(f"its table gives section {i} a wrong place or a name twice")
         entries[entry.name] = entry
         start = after
     if start != end:
-        raise _torn("there is more in it than its table says")
+        raise _torn("it has bytes that belong to no section")
     if file.size < _PARALLEL_BYTES:
         return {name: _section(file, entry, allocate) for name, entry in entries.items()}
-    with ThreadPoolExecutor(2, "streamnb-read") as pool:  # the second core would only wait
+    with ThreadPoolExecutor(2, "streamnb-read") as pool:  # at a start a second core has nothing else to do
         largest_first = sorted(entries, key=lambda name: -entries[name].size)
         read = {name: pool.submit(_section, file, entries[name], allocate) for name in largest_first}
         return {name: read[name].result() for name in entries}
 
 
 def _section(file: File, entry: _Entry, allocate: Allocate) -> Section:
-    """One section, its bytes and those of its padding verified."""
+    """Read one section, and verify its checksum and its padding."""
     size, checksum = entry.size, 0
     memory = allocate(size)
     for at in range(0, size, _PIECE_BYTES):
@@ -247,7 +249,7 @@ def _section(file: File, entry: _Entry, allocate: Allocate) -> Section:
 
 
 def _part(file: File, offset: int, size: int) -> bytearray:
-    """Some bytes of a file, not many."""
+    """Return a few bytes of a file."""
     part = bytearray(size)
     file.read_into(memoryview(part), offset)
     return part
@@ -257,9 +259,9 @@ def _entry(packed: memoryview, file_size: int) -> _Entry:
     name, dtype, dimensions, rows, columns, offset, checksum, zero = _ENTRY.unpack(packed)
     text = dtype.rstrip(b"\0").decode("ascii", "replace")
     if text not in _TYPES or dimensions not in {1, 2} or (dimensions == 1 and columns != 1) or zero:
-        raise _torn("its table names a type or shape that no snapshot has")
+        raise _torn("its table has a type or shape that no snapshot has")
     if max(rows, columns) > file_size:
-        raise _torn("its table names a section larger than the file")
+        raise _torn("its table has a section that is larger than the file")
     shape = (rows,) if dimensions == 1 else (rows, columns)
     return _Entry(name.rstrip(b"\0").decode("ascii", "replace"), np.dtype(text), shape, offset, checksum)
 
@@ -274,5 +276,5 @@ def _bytes(array: Section) -> memoryview:
 
 def _torn(why: str) -> SnapshotError:
     return SnapshotError(
-        f"It is torn or damaged: {why}.", "An older snapshot beside it is used if one is whole."
+        f"It is torn or damaged: {why}.", "An older snapshot in the same directory is used if it is intact."
     )

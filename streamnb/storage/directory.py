@@ -1,8 +1,8 @@
-"""The snapshot directory: the newest whole one in, a new one out, the oldest let go.
+"""The snapshot directory: it loads the newest intact snapshot, adds new ones and removes expired ones.
 
-A snapshot is written to a temporary name, synced, published under a number that was never used, and the
-directory synced; only then is an older one removed. So at every moment the directory holds a whole one,
-or nothing was ever learned. Nothing but `streamnb.storage.retention` decides which one that is.
+A new snapshot is written to a temporary file and synced, published under a number that was never used, and
+the directory is synced. Only then is an older snapshot removed, so once one was written the directory always
+holds an intact one. `streamnb.storage.retention` decides which snapshots stay.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streamnb.errors import SnapshotError, StorageError
 from streamnb.storage import files, snapshot_file
 from streamnb.storage.container import Allocate, fresh
 from streamnb.storage.lock import lock_directory
-from streamnb.storage.retention import Held, expendable
+from streamnb.storage.retention import Listed, expired
 
 SUFFIX = ".snb"
 PINNED = ".pinned"
@@ -26,18 +26,18 @@ _log = logging.getLogger("streamnb.snapshots")
 
 
 class SnapshotDirectory:
-    """Snapshots as files ``snapshot-<number>.snb`` in a directory that one learner holds by a lock.
+    """A store of snapshots as files ``snapshot-<number>.snb`` in a directory that one learner locks.
 
     Parameters
     ----------
     directory : Path
-        Made if it is missing.
+        Created if it is missing.
     keep : int
-        How many of the newest stay.
+        How many of the newest snapshots stay.
     keep_hours : int
-        For so many hours back the first of each hour stays too.
+        For how many hours back the first snapshot of each hour stays too.
     allocate : Allocate
-        Gives the memory that sections are read into.
+        Allocates the memory that sections are read into.
 
     Raises
     ------
@@ -58,12 +58,12 @@ class SnapshotDirectory:
             _log.info("removed %s, which a crash had left half written", directory / name)
 
     def newest(self) -> Snapshot | None:
-        """The newest whole snapshot; ``None`` if none was ever written.
+        """Return the newest intact snapshot, or ``None`` if there has never been one.
 
         Raises
         ------
         SnapshotError
-            There are snapshots, and none is whole.
+            There are snapshots, but none is intact.
         """
         names = _names(self.directory)
         first_error: SnapshotError | None = None
@@ -77,33 +77,34 @@ class SnapshotDirectory:
             return None
         raise SnapshotError(
             f"None of the {len(names)} snapshots in {self.directory} can be used. {first_error.what}",
-            "Put a whole one there, or begin anew from `engine.start` with `streamnb run --rebuild`.",
+            "Copy an intact snapshot into the directory, or start over from `engine.start` with "
+            "`streamnb run --rebuild`.",
         )
 
     def write(self, snapshot: Snapshot) -> int:
-        """Keep a snapshot under the next number, which is returned; let go of those past their time.
+        """Keep a snapshot under the next number, remove expired ones, and return the number.
 
         Raises
         ------
         StorageError
-            It is not kept; the newest stays in force.
+            The snapshot was not kept; the previous one stays in force.
         FencedError
-            Another learner has taken the directory meanwhile.
+            Another learner has taken over the directory.
         """
         sequence = self._publish(snapshot)
         try:
             self._prune()
-        except StorageError as error:  # the new one is in force: that an old one stays is no harm
-            _log.warning("an old snapshot stays. %s", error)
+        except StorageError as error:  # the new snapshot is in force, and an extra old one does no harm
+            _log.warning("an expired snapshot was not removed. %s", error)
         return sequence
 
     def set_aside_all(self) -> list[str]:
-        """Move snapshots of which none is whole to ``set-aside``, to begin anew; their names are returned.
+        """Move all snapshots to ``set-aside``, so that a learner can start over, and return their names.
 
         Raises
         ------
         SnapshotError
-            One is whole: there is nothing to rebuild.
+            A snapshot is intact, so there is no reason to start over.
         """
         try:
             newest = self.newest()
@@ -112,15 +113,16 @@ class SnapshotDirectory:
         if newest is None:
             return []
         raise SnapshotError(
-            f"Snapshot {newest.sequence} in {self.directory} is whole, so nothing has to be rebuilt.",
-            "Start without `--rebuild`; to go back to an older one: `streamnb snapshot rollback`.",
+            f"Snapshot {newest.sequence} in {self.directory} is intact, so nothing has to be rebuilt.",
+            "Start without `--rebuild`; to go back to an older snapshot, use `streamnb snapshot rollback`.",
         )
 
     def roll_back(self, sequence: int) -> int:
-        """Let a kept snapshot be in force again, under the next number, and move the newer ones aside.
+        """Publish a kept snapshot again under the next number, move the newer ones aside, return the number.
 
-        A crash on the way leaves either what was, or the one gone back to: that is in force as soon as it is
-        there, and moving the others only keeps them from being taken for it.
+        The snapshot is in force as soon as it has its new, highest number, so a crash leaves either the state
+        before or the rollback in force. The newer ones are moved so that `newest` does not return one of them
+        if the new file gets damaged.
 
         Parameters
         ----------
@@ -129,26 +131,26 @@ class SnapshotDirectory:
         Returns
         -------
         int
-            The number it has now.
+            The snapshot's new number.
 
         Raises
         ------
         SnapshotError
-            It is damaged.
+            The snapshot is damaged.
         StorageError
-            There is none of that number, or the disk refused.
+            There is no snapshot with that number, or the disk refused.
         """
         newer = [name for name in _names(self.directory) if _number(name) > sequence]
-        back = read_snapshot(self.directory / _name(sequence), self._allocate)
+        snapshot = read_snapshot(self.directory / _name(sequence), self._allocate)
         newest = _number(newer[-1]) if newer else sequence
         event: dict[str, object] = {"event": "rolled back", "to": sequence, "from": newest}
-        back.lineage.append(event)
-        now = self._publish(back)
+        snapshot.lineage.append(event)
+        new_sequence = self._publish(snapshot)
         self._set_aside(newer)
-        return now
+        return new_sequence
 
     def close(self) -> None:
-        """Let another learner have the directory. Closing twice does nothing."""
+        """Release the directory, so that another learner can use it. Closing twice does nothing."""
         self._lock.close()
 
     def _publish(self, snapshot: Snapshot) -> int:
@@ -161,17 +163,17 @@ class SnapshotDirectory:
         return sequence
 
     def _checked(self, chunks: Iterator[bytes | memoryview]) -> Iterator[bytes | memoryview]:
-        """The chunks, and before the file gets its name the check that the directory is still ours."""
+        """Yield the chunks, then check the lock at the last moment before the file gets its name."""
         yield from chunks
         self._lock.check()
 
     def _prune(self) -> None:
         pinned = set(files.list_names(self.directory, PINNED))
         held = [
-            Held(_number(name), files.modified_ms(self.directory / name), name + PINNED in pinned)
+            Listed(_number(name), files.modified_ms(self.directory / name), name + PINNED in pinned)
             for name in _names(self.directory)
         ]
-        for sequence in expendable(held, self.keep, self.keep_hours):
+        for sequence in expired(held, self.keep, self.keep_hours):
             files.remove(self.directory / _name(sequence))
 
     def _set_aside(self, names: Sequence[str]) -> list[str]:
@@ -181,47 +183,47 @@ class SnapshotDirectory:
 
 
 def pin(directory: Path, sequence: int) -> None:
-    """Let a snapshot stay whatever comes after it; pinned twice is pinned.
+    """Pin a snapshot, so that it is never removed as expired. Pinning twice does nothing.
 
-    An engine may hold the directory meanwhile.
+    This needs no lock, so an engine may be using the directory.
 
     Raises
     ------
     StorageError
-        There is none of that number.
+        There is no snapshot with that number.
     """
-    files.modified_ms(directory / _name(sequence))
+    files.modified_ms(directory / _name(sequence))  # raises if the snapshot does not exist
     mark = directory / (_name(sequence) + PINNED)
     if mark.name not in files.list_names(directory, PINNED):
         files.write_new(mark, [])
 
 
 def unpin(directory: Path, sequence: int) -> None:
-    """Let a pinned snapshot go when its time has come.
+    """Unpin a snapshot, so that it is removed once it has expired.
 
     Raises
     ------
     StorageError
-        It is not pinned.
+        The snapshot is not pinned.
     """
     files.remove(directory / (_name(sequence) + PINNED))
 
 
 def read_snapshot(path: Path, allocate: Allocate = fresh) -> Snapshot:
-    """One snapshot file, verified.
+    """Read and verify one snapshot file.
 
     Parameters
     ----------
     path : Path
     allocate : Allocate
-        Gives the memory that sections are read into.
+        Allocates the memory that sections are read into.
 
     Raises
     ------
     SnapshotError
-        It is torn, damaged, foreign or of another version.
+        The file is torn, damaged, not a snapshot, or has another version.
     StorageError
-        It cannot be read.
+        The file cannot be read.
     """
     try:
         with files.open_whole(path, FILE_BYTES_MAX) as file:
@@ -231,12 +233,12 @@ def read_snapshot(path: Path, allocate: Allocate = fresh) -> Snapshot:
 
 
 def write_snapshot(path: Path, snapshot: Snapshot) -> int:
-    """One snapshot into a file that does not exist yet; returns its size in bytes.
+    """Write one snapshot to a file that does not exist yet, and return its size in bytes.
 
     Raises
     ------
     StorageError
-        It could not be written; nothing is there.
+        The file exists or could not be written; no part of it remains.
     """
     return files.write_new(path, snapshot_file.encode(snapshot))
 

@@ -1,8 +1,8 @@
-"""Files of state, written once, and the directories they lie in.
+"""Files of state, which are written once, and their directories.
 
 A file is published complete or not at all, under a name that did not exist, and never changed afterwards.
-Both are touched through `os` alone, so that `tests/support/faulty_disk.py` can stand in. With `lock` and
-`lines` this is all that opens files: what a disk can do to the others is met here.
+All calls go through `os`, so that tests can replace it by `tests/support/faulty_disk.py`. Only this module,
+`lock` and `lines` open files, so everything that a disk can refuse is handled in these three.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from streamnb.storage.os_errors import translated
 
 
 class WholeFile:
-    """A regular file open for reading anywhere in it; made by `open_whole`.
+    """A regular file, open for reading at any offset; made by `open_whole`.
 
     Attributes
     ----------
     size : int
-        Bytes it had when it was opened.
+        Its length in bytes when it was opened.
     """
 
     def __init__(self, fd: int, path: Path, size: int) -> None:
@@ -51,38 +51,41 @@ class WholeFile:
                 filled += n
 
     def check_size(self) -> None:
-        """See that the file is as long as when it was opened.
+        """Check that the file is as long as when it was opened.
 
         Raises
         ------
         StorageError
-            It is not.
+            The length has changed.
         """
         if os.fstat(self._fd).st_size != self.size:
             raise self._changed()
 
     def _changed(self) -> StorageError:
-        return StorageError(f"{self._path} changed while it was read.", "Let nothing else write there.")
+        return StorageError(
+            f"{self._path} changed while it was read.", "Stop the other process that writes to it."
+        )
 
 
 @contextmanager
 def open_whole(path: Path, bytes_max: int) -> Iterator[WholeFile]:
-    """A regular file to read, its size checked before anything is.
+    """Open a regular file for reading, after a check of its size.
 
     Parameters
     ----------
     path : Path
-        Its last component may not be a symbolic link.
+        Its last component must not be a symbolic link.
     bytes_max : int
-        The most that it may hold.
+        The largest size that is accepted.
 
     Raises
     ------
     StorageError
-        The file is missing, a link, not a regular file, larger than `bytes_max`, or changed meanwhile.
+        The file is missing, a link, not a regular file, larger than `bytes_max`, or changed while it was
+        open.
     """
     with translated("read", path):
-        # Without O_NONBLOCK a named pipe would hold the process until somebody writes to it.
+        # Without O_NONBLOCK, opening a named pipe would block until another process opens it for writing.
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(fd)
@@ -91,7 +94,7 @@ def open_whole(path: Path, bytes_max: int) -> Iterator[WholeFile]:
         if status.st_size > bytes_max:
             raise StorageError(
                 f"{path} has {status.st_size} bytes, more than the {bytes_max} allowed.",
-                "It is not what was expected there, or the limit is too low.",
+                "Check that it is the right file.",
             )
         file = WholeFile(fd, path, status.st_size)
         yield file
@@ -101,27 +104,27 @@ def open_whole(path: Path, bytes_max: int) -> Iterator[WholeFile]:
 
 
 def read_text(path: Path, bytes_max: int) -> str:
-    """A small text file of UTF-8, such as a configuration. Links and pipes are followed.
+    """Return the text of a small UTF-8 file, such as a configuration. Links and pipes are followed.
 
     Raises
     ------
     StorageError
         The file cannot be read.
     DataError
-        It has more than `bytes_max` bytes or is not UTF-8.
+        The file has more than `bytes_max` bytes or is not UTF-8.
     """
     with translated("read", path), path.open("rb") as file:
         data = file.read(bytes_max + 1)
     if len(data) > bytes_max:
-        raise DataError(f"{path} has more than {bytes_max} bytes.", "Is it the right file?")
+        raise DataError(f"{path} has more than {bytes_max} bytes.", "Check that it is the right file.")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8: byte {error.start}.", "Save it as UTF-8.") from error
+        raise DataError(f"{path} is not UTF-8 at byte {error.start}.", "Save it as UTF-8.") from error
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a report in place, as UTF-8. Not for state: a failure leaves part of it.
+    """Write a report as UTF-8, replacing what is there. Not for state: a failure leaves a partial file.
 
     Raises
     ------
@@ -133,12 +136,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_new(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
-    """Publish a new read-only file, durable and complete, or leave nothing behind.
+    """Publish a new read-only file, complete and durable, or leave nothing behind; return its size.
 
-    The content goes to ``.<name>.tmp`` beside it, is forced to the disk, appears under `path` by a hard
-    link, which never overwrites, and the directory is forced to the disk as well. After an error nothing
-    may be retried on the same file, because a second fsync can claim success for lost pages: the caller
-    writes it anew from memory.
+    The content is written to ``.<name>.tmp`` in the same directory and synced. A hard link, which never
+    overwrites, gives it the name `path`, and the directory is synced too. After an error the caller must
+    write the whole file again from memory, because a second fsync on the same file can report success
+    although pages were lost.
 
     Parameters
     ----------
@@ -150,17 +153,17 @@ def write_new(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
     Returns
     -------
     int
-        Bytes written.
+        The number of bytes written.
 
     Raises
     ------
     StorageError
-        The name exists, or the disk refused; also where the new name could not be made durable, which is
-        then removed again.
+        The name exists, or the disk refused. If only the directory could not be synced, the new name is
+        removed again.
     """
     temporary = path.with_name(f".{path.name}.tmp")
     with translated("write", path):
-        if os.path.lexists(path):  # os.link decides; this only spares a long write in vain
+        if os.path.lexists(path):  # os.link checks it reliably; this check saves writing a long file in vain
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     with translated("create", temporary):
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -175,13 +178,13 @@ def write_new(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
     except BaseException as error:
         left = [name for name in (path, temporary) if not _withdrawn(name, ours)]
         if left and isinstance(error, StorageError):
-            error.hint += f" Remove {' and '.join(map(str, left))} by hand: this could not be done either."
+            error.hint += f" Remove {' and '.join(map(str, left))} by hand: removing failed too."
         raise
     return written
 
 
 def _write_durably(fd: int, chunks: Iterable[bytes | memoryview]) -> int:
-    """Write, make read-only, force to the disk and close."""
+    """Write the chunks, make the file read-only, sync and close it; return the number of bytes."""
     try:
         written = sum(write_all(fd, chunk) for chunk in chunks)
         os.fchmod(fd, 0o400)
@@ -192,9 +195,9 @@ def _write_durably(fd: int, chunks: Iterable[bytes | memoryview]) -> int:
 
 
 def write_all(fd: int, data: bytes | memoryview) -> int:
-    """Write every byte, however few the system takes at once; their number is returned."""
+    """Write all of `data`, in as many calls as the system needs, and return the number of bytes."""
     view = memoryview(data)
-    if not view.nbytes:  # such a view cannot be cast
+    if not view.nbytes:  # an empty view of two dimensions cannot be cast
         return 0
     view = view.cast("B")
     written = 0
@@ -204,7 +207,7 @@ def write_all(fd: int, data: bytes | memoryview) -> int:
 
 
 def _withdrawn(name: Path, ours: os.stat_result) -> bool:
-    """Whether `name` is no longer there, or was never ours to remove."""
+    """Remove `name` if it is the file that this process created; return whether no such file is left."""
     try:
         if os.path.samestat(ours, os.lstat(name)):
             os.unlink(name)
@@ -219,7 +222,7 @@ def _withdrawn(name: Path, ours: os.stat_result) -> bool:
 
 
 def sync_directory(directory: Path) -> None:
-    """Force a directory's names to the disk."""
+    """Sync a directory, so that its names survive a power cut."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -228,22 +231,22 @@ def sync_directory(directory: Path) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make sure of a directory that this user can use, creating it and its parents durably.
+    """Create a directory and its missing parents durably, or check that an existing one is usable.
 
-    What is created is private to this user. A link to a directory, or one that another user owns, is
-    accepted, since volumes are mounted like that.
+    New directories are private to this user. A link to a directory, and a directory of another user, are
+    accepted, because volumes are mounted like that.
 
     Raises
     ------
     StorageError
-        Something else stands there, this user may not write in it, or every user may.
+        The path is not a directory, or this user cannot write in it, or every user can.
     """
     with translated("create the directory", path):
         missing = [directory for directory in (path, *path.parents) if not os.path.exists(directory)]
         for directory in reversed(missing):
             try:
                 os.mkdir(directory, 0o700)
-            except FileExistsError:  # by another process meanwhile, or a link that leads nowhere
+            except FileExistsError:  # another process has just created it, or it is a dangling link
                 if not os.path.isdir(directory):
                     raise
             sync_directory(directory.parent)
@@ -254,18 +257,18 @@ def make_directory(path: Path) -> None:
         )
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
         raise StorageError(
-            f"The directory {path} cannot be written by this user.",
+            f"This user cannot write in the directory {path}.",
             "Give this user access, or choose another directory.",
         )
     if status.st_mode & stat.S_IWOTH:
         raise StorageError(
-            f"Every user may write in the directory {path}.",
-            "What lies there could be anybody's: choose a directory inside it, or `chmod o-w` it.",
+            f"Every user can write in the directory {path}, so its files cannot be trusted.",
+            "Choose a directory inside it, or `chmod o-w` it.",
         )
 
 
 def list_names(directory: Path, suffix: str) -> list[str]:
-    """The names in `directory` that end with `suffix`, sorted; hidden ones are not listed.
+    """Return the sorted names in `directory` that end with `suffix`, without hidden ones.
 
     Raises
     ------
@@ -278,7 +281,7 @@ def list_names(directory: Path, suffix: str) -> list[str]:
 
 
 def is_directory(path: Path) -> bool:
-    """Whether a directory, or a link to one, is there."""
+    """Return whether the path is a directory or a link to one."""
     return os.path.isdir(path)
 
 
@@ -288,7 +291,7 @@ def remove(path: Path) -> None:
     Raises
     ------
     StorageError
-        It is not there, or cannot be removed.
+        The file does not exist or cannot be removed.
     """
     with translated("remove", path):
         os.unlink(path)
@@ -296,12 +299,14 @@ def remove(path: Path) -> None:
 
 
 def move(path: Path, directory: Path) -> Path:
-    """Move a file into a directory of the same file system, durably; nothing there is overwritten.
+    """Move a file durably into a directory of the same file system, and return its new path.
+
+    The directory is created if it is missing. Nothing is overwritten.
 
     Raises
     ------
     StorageError
-        It is not there, the name is taken in `directory`, or the disk refused.
+        The file does not exist, its name exists in `directory`, or the disk refused.
     """
     make_directory(directory)
     moved = directory / path.name
@@ -314,32 +319,33 @@ def move(path: Path, directory: Path) -> Path:
 
 
 def modified_ms(path: Path) -> int:
-    """When a file was written, in milliseconds since 1970, as far as its file system knows.
+    """Return a file's modification time in milliseconds since 1970.
 
     Raises
     ------
     StorageError
-        It is not there.
+        The file does not exist.
     """
     with translated("look at", path):
         return os.lstat(path).st_mtime_ns // 1_000_000
 
 
 def sweep_temporary(directory: Path) -> list[str]:
-    """Remove what a `write_new` that was killed left behind; only under the directory's lock.
+    """Remove the temporary files of a killed `write_new`, and sync the directory.
 
-    What it had published already may not be on the disk yet: it is afterwards, so that nobody goes on from a
-    file that a power cut could still take away.
+    Call it only under the directory's lock, or it removes the file of a writer that is still alive. The sync
+    makes durable what the killed writer had just published: otherwise a restart could continue from a file
+    that a power cut can still remove.
 
     Returns
     -------
     list of str
-        The names removed, sorted.
+        The removed names, sorted.
 
     Raises
     ------
     StorageError
-        The directory cannot be read, or a file in it not be removed.
+        The directory cannot be read, or a file in it cannot be removed.
     """
     with translated("sweep", directory):
         left = sorted(

@@ -1,4 +1,4 @@
-"""Lines in and lines out: of a file, a pipe, a terminal; bounded, and none of them torn."""
+"""Reading and appending lines of a file, pipe or terminal, in bounded memory and never with a torn line."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from streamnb.errors import DataError, DeliveryError, SettingsError, StreamnbErr
 from streamnb.storage.files import sync_directory, write_all
 from streamnb.storage.os_errors import storage_error, translated
 
-_CHUNK_BYTES = 1 << 18  # one read; a pipe gives at most 64 KiB at once
-_LINES_BYTES_MAX = 1 << 24  # after so many bytes `read_lines` is content with fewer lines than asked
+_CHUNK_BYTES = 1 << 18  # per read; a pipe gives at most 64 KiB at once
+_LINES_BYTES_MAX = 1 << 24  # `read_lines` stops after this many bytes, even with fewer lines than requested
 
 # Lines in
 
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """In the place of a line that was too long to keep.
+    """Placeholder for a line that was too long to keep.
 
     Parameters
     ----------
     bytes_total : int
-        Its length without the terminator.
+        The line's length without the terminator.
     """
 
     bytes_total: int
 
 
 class LineReader:
-    r"""Lines of a file or pipe without their terminators, ``\n`` or ``\r\n``; made by `open_lines`.
+    r"""Reads lines of a file or pipe without their terminator, ``\n`` or ``\r\n``; made by `open_lines`.
 
-    Memory is bounded by the lines asked for, 16 MiB and one line, whatever the input holds.
+    Memory stays below about 16 MiB plus one line of `line_bytes_max`, whatever the input holds.
     """
 
     def __init__(self, raw: io.FileIO, name: str, line_bytes_max: int) -> None:
@@ -52,7 +52,7 @@ class LineReader:
         self._name = name
         self._line_bytes_max = line_bytes_max
         self._ready: deque[bytes | LongLine] = deque()
-        self._open_pieces: list[bytes] = []  # the line whose end was not seen yet, or its last byte
+        self._open_pieces: list[bytes] = []  # the unfinished line; only its last byte if it is too long
         self._open_bytes = 0
         self._lines_read = 0
         self._at_end = False
@@ -60,32 +60,32 @@ class LineReader:
 
     @property
     def ended(self) -> bool:
-        """Whether every line was returned; known at the latest after a `read_lines` that gave none."""
+        """Whether the input's end was reached; true at the latest after `read_lines` returned nothing."""
         return self._at_end
 
     @property
     def share_read(self) -> float | None:
-        """How much of the file was read, from 0 to 1, by its bytes on the disk; ``None`` for a pipe."""
+        """The share of the file's bytes on disk that was read, from 0 to 1; ``None`` for a pipe."""
         size = 0 if self._live else os.fstat(self._raw.fileno()).st_size
         return min(1.0, self._raw.tell() / size) if size else None
 
     def read_lines(self, n: int, timeout_ms: int | None = None) -> list[bytes | LongLine]:
-        """At most `n` lines; none only at the end or after `timeout_ms`.
+        """Return at most `n` lines, and none only at the end or after `timeout_ms`.
 
-        A pipe or terminal gives what has come, at least one line, and is not asked for more. The last
-        line need not end in a newline. A failure is raised after the lines before it were returned.
+        From a pipe or terminal it returns as soon as at least one line is complete. The last line need not
+        end in a newline. A failure is raised only after the lines before it were returned.
 
         Parameters
         ----------
         n : int
             At least 1.
         timeout_ms : int or None
-            How long to wait for the first line of a pipe or terminal; ``None`` waits for ever.
+            How long to wait for the first line of a pipe or terminal; ``None`` waits forever.
 
         Raises
         ------
         DataError
-            The gzip data is torn or damaged; names the line.
+            The gzip data is torn or damaged; the error names the line.
         StorageError
             The disk refused.
         """
@@ -104,7 +104,7 @@ class LineReader:
         return [self._ready.popleft() for _ in range(min(n, len(self._ready)))]
 
     def skip(self, n: int) -> int:
-        """Pass over `n` lines and say how many there were: fewer at the end.
+        """Skip `n` lines and return how many there were, which is fewer than `n` at the end.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class LineReader:
         return skipped
 
     def close(self) -> None:
-        """Let go. Closing twice does nothing; standard input stays open."""
+        """Close the input, except standard input. Closing twice does nothing."""
         if self._gzip is not None:
             self._gzip.close()
         self._raw.close()
@@ -129,18 +129,18 @@ class LineReader:
         self.close()
 
     def _read(self, deadline_s: float | None) -> bytes | None:
-        """The next bytes; none at the end; ``None`` where nothing came in time or the input failed."""
+        """Return the next bytes, ``b""`` at the end, or ``None`` after a timeout or a failure."""
         try:
             if self._gzip is not None:
                 return self._gzip.read1(_CHUNK_BYTES)
             while not self._live or self._wait(deadline_s):
                 chunk = self._raw.read(_CHUNK_BYTES)
-                if chunk is not None:  # None: not blocking, and woken for nothing
+                if chunk is not None:  # None: the descriptor does not block, and poll woke without data
                     return chunk
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             self._failure = DataError(
                 f"{self._name} is torn or damaged after line {self._lines_read}: {error}.",
-                "`gzip -t` checks it; fetch or write it again.",
+                "Check it with `gzip -t`, then fetch or write it again.",
             )
             self._failure.__cause__ = error
         except OSError as error:
@@ -167,13 +167,13 @@ class LineReader:
         if b"\r" in chunk or max(map(len, pieces), default=0) > self._line_bytes_max:
             for piece in pieces:
                 self._complete(piece, terminated=True)
-        else:  # nothing to cut or to leave out
+        else:  # the common case: no line needs a \r removed or is too long
             self._ready.extend(pieces)
             self._lines_read += len(pieces)
         if rest:
             self._open_pieces.append(rest)
             self._open_bytes += len(rest)
-            if self._open_bytes > self._line_bytes_max + 1:  # one more, which may be a \r
+            if self._open_bytes > self._line_bytes_max + 1:  # + 1 for a \r that is not part of the line
                 self._open_pieces = [rest[-1:]]
 
     def _complete(self, piece: bytes, *, terminated: bool) -> None:
@@ -190,12 +190,12 @@ class LineReader:
 
 
 def open_lines(path: Path | str, line_bytes_max: int) -> LineReader:
-    """Open JSON lines for reading.
+    """Open a file or pipe of JSON lines for reading.
 
     Parameters
     ----------
     path : Path or str
-        ``-`` is standard input (the descriptor itself, so nothing else may read it); a name that ends
+        ``-`` is standard input (the descriptor itself, so nothing else may read it). A file whose name ends
         in ``.gz`` is decompressed.
     line_bytes_max : int
         A longer line becomes a `LongLine`.
@@ -203,7 +203,7 @@ def open_lines(path: Path | str, line_bytes_max: int) -> LineReader:
     Raises
     ------
     DataError
-        There is no such input, or it cannot be read.
+        The input does not exist or cannot be read.
     """
     name = str(path)
     with translated("read", name, DataError):
@@ -212,7 +212,7 @@ def open_lines(path: Path | str, line_bytes_max: int) -> LineReader:
     if name.endswith(".gz") and not (stat.S_ISREG(status.st_mode) and status.st_size):
         raw.close()
         if stat.S_ISREG(status.st_mode):
-            raise DataError(f"{name} is empty, not even a gzip header.", "Fetch or write it again.")
+            raise DataError(f"{name} is empty; it lacks even a gzip header.", "Fetch or write it again.")
         raise DataError(f"{name} is not a regular file.", "Pipe it: `zcat FILE | streamnb ... -`.")
     return LineReader(raw, "standard input" if name == "-" else name, line_bytes_max)
 
@@ -221,9 +221,9 @@ def open_lines(path: Path | str, line_bytes_max: int) -> LineReader:
 
 
 class Appender:
-    """Lines to the end of a file, a pipe or a terminal; made by `open_append`.
+    """Appends lines to a file, pipe or terminal; made by `open_append`.
 
-    After a failure every call raises it again: what was written may be torn.
+    After a failure every call raises it again, because a line may have been written in part.
     """
 
     def __init__(self, fd: int, name: str) -> None:
@@ -233,12 +233,12 @@ class Appender:
         self._failure: StreamnbError | None = None
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Write lines, which hold no terminator, and one newline after each, at once.
+        """Write lines, given without terminators, with a newline after each.
 
         Raises
         ------
         DeliveryError
-            The reader of a pipe has gone (the cause is a `BrokenPipeError`): time to end quietly.
+            The reader of a pipe has gone. The cause is a `BrokenPipeError`, on which a command ends quietly.
         StorageError
             The disk refused.
         """
@@ -247,7 +247,7 @@ class Appender:
                 write_all(self._fd, b"\n".join((*lines, b"")))
 
     def sync(self) -> None:
-        """Return when a file's lines are on the disk; a pipe or terminal has them already.
+        """Sync a file to the disk; for a pipe or terminal do nothing.
 
         Raises
         ------
@@ -259,15 +259,15 @@ class Appender:
                 os.fsync(self._fd)
 
     def close(self) -> None:
-        """Let go. Closing twice does nothing; standard output stays open.
+        """Close the output, except standard output. Closing twice does nothing.
 
         Raises
         ------
         StorageError
-            The disk refused only now.
+            The system reported a failed write only on closing.
         """
         fd, self._fd = self._fd, -1
-        if fd > 1:  # neither closed before nor standard output
+        if fd > 1:  # -1 is closed already, 1 is standard output
             with translated("write", self._name):
                 os.close(fd)
 
@@ -292,10 +292,10 @@ class Appender:
 
 
 def open_append(path: Path | str) -> Appender:
-    """Open a file to append lines to, creating it where it is missing.
+    """Open a file for appending lines, and create it if it is missing.
 
-    A file that ends in the middle of a line, as a killed writer leaves it, gets a newline first: the torn
-    line stays alone.
+    If the file ends in the middle of a line, as a killed writer leaves it, a newline is added first, so that
+    the torn line is not joined with the next one.
 
     Parameters
     ----------
@@ -305,16 +305,17 @@ def open_append(path: Path | str) -> Appender:
     Raises
     ------
     SettingsError
-        The name ends in ``.gz``: what is compressed cannot be made durable line by line.
+        The name ends in ``.gz``: compressed data cannot be made durable line by line.
     StorageError
-        It cannot be opened.
+        The file cannot be opened.
     """
     name = str(path)
     if name == "-":
         return Appender(1, "standard output")
     if name.endswith(".gz"):
         raise SettingsError(
-            f"{name} would be compressed, and lines cannot be.", "Write to a name without `.gz`."
+            f"Lines cannot be written to {name}: compressed output is not supported.",
+            "Choose a name without `.gz`.",
         )
     with translated("write", name):
         fd = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -339,7 +340,7 @@ def _end_torn_line(fd: int, name: str) -> None:
 
 
 def silence_stdout() -> None:
-    """Let what is still buffered for a reader that has gone away go nowhere."""
+    """Send further output to the null device, so that flushing buffers to a closed pipe cannot fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

@@ -1,4 +1,4 @@
-"""A directory's lock: one learner holds it, says who it is, and notices when it is not its own any more."""
+"""The lock on a directory: one learner holds it, its file names the holder, and a lost lock is detected."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _HOLDER_BYTES_MAX = 512
 
 
 class Lock:
-    """A directory's exclusive lock: a context manager, let go by `close` or the process's end.
+    """The exclusive lock on a directory; `close` or the end of the process releases it.
 
-    A forked child shares it; an executed program does not.
+    A forked child shares the lock; a program started with exec does not.
 
     Attributes
     ----------
     epoch : int
-        How often the lock was taken: each holder's is one more than the last one's.
+        How many times the lock has been taken: each holder's epoch is one more than that of the one before.
     """
 
     def __init__(self, fd: int, path: Path, epoch: int) -> None:
@@ -33,17 +33,17 @@ class Lock:
         self._path = path
 
     def check(self) -> None:
-        """See that the lock is still this one's, whatever happened to the directory meanwhile.
+        """Check that this learner still holds the lock; call it before every publication.
 
-        Where the directory was moved and made again, or a file system does not keep locks, another learner
-        may hold it by now; then nothing may be published there any more.
+        If the directory was moved and created again, or if the file system does not enforce locks, another
+        learner may hold it by now. Then nothing may be published in the directory any more.
 
         Raises
         ------
         FencedError
-            Another has taken it, or it is gone.
+            Another learner holds the lock, or the lock file is gone.
         StorageError
-            The disk does not say.
+            The lock file cannot be read.
         """
         same, holder = False, b""
         with translated("look at", self._path), suppress(FileNotFoundError):
@@ -55,12 +55,16 @@ class Lock:
                 os.close(found)
         if not same or not holder.startswith(b"epoch %d, " % self.epoch):
             raise FencedError(
-                f"{self._path.parent} is not this learner's any more: {_holder(holder)} has it.",
-                "Let only one learner run, and start again: it resumes from the last snapshot.",
+                f"This learner no longer holds the lock on {self._path.parent}; "
+                f"the lock file names {_holder(holder)}.",
+                "Make sure that only one learner runs, and restart it: it resumes from the last snapshot.",
             )
 
     def close(self) -> None:
-        """Let go. Closing twice does nothing. The file stays: removing it would let two learners in."""
+        """Release the lock. Closing twice does nothing.
+
+        The lock file stays: if it were removed, two learners could lock two files of the same name.
+        """
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -73,12 +77,12 @@ class Lock:
 
 
 def lock_directory(path: Path) -> Lock:
-    """Take the lock on ``<path>/lock`` at once, or not at all.
+    """Take the lock ``<path>/lock`` without waiting.
 
     Raises
     ------
     StorageError
-        Another holds it, or the directory cannot be locked.
+        Another learner holds the lock, or the directory cannot be locked.
     """
     with translated("lock", path):
         fd = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -86,15 +90,15 @@ def lock_directory(path: Path) -> Lock:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             epoch = _epoch_after(os.pread(fd, _HOLDER_BYTES_MAX, 0))
             began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            said = f"epoch {epoch}, process {os.getpid()} on {socket.gethostname()} since {began}\n".encode()
-            os.pwrite(fd, said, 0)
-            os.ftruncate(fd, len(said))
+            line = f"epoch {epoch}, process {os.getpid()} on {socket.gethostname()} since {began}\n".encode()
+            os.pwrite(fd, line, 0)
+            os.ftruncate(fd, len(line))
             os.fsync(fd)
         except BlockingIOError as error:
             holder = _holder(os.pread(fd, _HOLDER_BYTES_MAX, 0))
             os.close(fd)
             raise StorageError(
-                f"The snapshot directory {path} is in use by another learner, {holder}.",
+                f"The snapshot directory {path} is in use by another learner; the lock file names {holder}.",
                 "Stop that learner, or give this one a directory of its own.",
             ) from error
         except OSError:
@@ -103,13 +107,13 @@ def lock_directory(path: Path) -> Lock:
     return Lock(fd, path / "lock", epoch)
 
 
-def _epoch_after(holder: bytes) -> int:
-    """One more than what the last holder wrote; a directory without it begins at 1."""
-    digits = holder.removeprefix(b"epoch ").partition(b",")[0]
+def _epoch_after(content: bytes) -> int:
+    """Return one more than the epoch in a lock file; 1 if the file has none."""
+    digits = content.removeprefix(b"epoch ").partition(b",")[0]
     return int(digits) + 1 if digits.isdigit() else 1
 
 
-def _holder(said: bytes) -> str:
-    """Who says to hold a lock, for people."""
-    line = said.decode("ascii", "replace").strip().partition(", ")[2]
-    return line if line.isprintable() and line else "nobody that says so"
+def _holder(content: bytes) -> str:
+    """Return the holder that a lock file names, for an error."""
+    line = content.decode("ascii", "replace").strip().partition(", ")[2]
+    return line if line.isprintable() and line else "nobody"

@@ -1,4 +1,4 @@
-"""What the operating system refuses becomes one sentence: the path, its reason, and a hint."""
+"""Translation of the operating system's errors into one sentence with the path, the reason and a hint."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from streamnb.errors import StorageError, StreamnbError
 _HINTS = {
     errno.ENOENT: "Check the path.",
     errno.EACCES: "Give this user access, or choose another path.",
-    errno.EPERM: "This user, or this file system, does not allow it: choose another directory.",
-    errno.EEXIST: "Nothing is overwritten: choose another name, or remove it if no process writes there.",
+    errno.EPERM: "This user or this file system does not permit it: choose another directory.",
+    errno.EEXIST: "No file is overwritten: choose another name, or remove it if no process writes to it.",
     errno.ELOOP: "Name the file itself: links are not followed here.",
     errno.ENOSPC: "Free space on the disk, or choose another directory.",
     errno.EDQUOT: "Free space within the quota, or choose another directory.",
-    errno.EFBIG: "This process may not write files as large: see `ulimit -f`.",
+    errno.EFBIG: "This process may not write files this large: see `ulimit -f`.",
     errno.EROFS: "The file system is mounted read-only: choose another directory.",
     errno.EMFILE: "Raise the number of files this process may open: see `ulimit -n`.",
-    errno.EIO: "The disk reports an error: look at `dmesg` before trusting it again.",
+    errno.EIO: "The disk reports an error: check `dmesg` before you trust it again.",
 }
 
 
 def storage_error(
     doing: str, path: Path | str, error: OSError, kind: type[StreamnbError] = StorageError
 ) -> StreamnbError:
-    """The error for what could not be done to a path.
+    """Return the error for an operation on a path that the operating system refused.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def storage_error(
 
 @contextmanager
 def translated(doing: str, path: Path | str, kind: type[StreamnbError] = StorageError) -> Iterator[None]:
-    """Turn what the operating system refuses inside the block into a `refusal`."""
+    """Raise an `OSError` from inside the block as the `storage_error` of this operation and path."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Which snapshots stay: the newest few, the first of each hour for a day, and those that somebody pinned.
+"""The rule for which snapshots stay: the newest few, the first of each recent hour, and pinned ones.
 
-The newest are for restarts. The hourly ones are for the day on which a stream turns out to have been poisoned
-since the morning: `streamnb snapshot rollback` goes back to one of them.
+The newest are for restarts. The hourly ones are for the case that bad labels are noticed hours later:
+`streamnb snapshot rollback` goes back to one from before them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import NamedTuple
 _HOUR_MS = 3_600_000
 
 
-class Held(NamedTuple):
-    """A snapshot of a directory.
+class Listed(NamedTuple):
+    """A snapshot in a directory.
 
     Parameters
     ----------
@@ -28,27 +28,27 @@ class Held(NamedTuple):
     pinned: bool = False
 
 
-def expendable(held: Iterable[Held], keep: int, keep_hours: int) -> Sequence[int]:
-    """The numbers of the snapshots that need not stay, oldest first.
+def expired(listed: Iterable[Listed], keep: int, keep_hours: int) -> Sequence[int]:
+    """Return the numbers of the snapshots that need not stay, oldest first.
 
-    Hours are counted back from the newest snapshot and not from now: a clock that jumps while no snapshot is
-    taken costs none.
+    Hours are counted back from the newest snapshot, not from now, so a jump of the clock while no snapshot is
+    written expires none.
 
     Parameters
     ----------
-    held : iterable of Held
+    listed : iterable of Listed
     keep : int
         How many of the newest stay, at least 1.
     keep_hours : int
-        For how many hours the first snapshot of each stays.
+        For how many hours back the first snapshot of each hour stays.
 
     Examples
     --------
-    >>> every_20_minutes = [Held(n, n * 1_200_000) for n in range(10)]
-    >>> expendable(every_20_minutes, keep=2, keep_hours=2)
+    >>> every_20_minutes = [Listed(n, n * 1_200_000) for n in range(10)]
+    >>> expired(every_20_minutes, keep=2, keep_hours=2)
     [0, 1, 2, 3, 4, 5, 7]
     """
-    ordered = sorted(held)
+    ordered = sorted(listed)
     if not ordered:
         return []
     stay = {one.sequence for one in ordered[-keep:]} | {one.sequence for one in ordered if one.pinned}

@@ -1,4 +1,4 @@
-"""A snapshot as the bytes of one file, and back: the header's JSON around `container`'s sections."""
+"""A snapshot as the bytes of one file, and back: a header of JSON, and sections, in a `container`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMAT = "streamnb snapshot"
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
-    """The JSON of a snapshot's header; see `Snapshot` for the parts."""
+    """The JSON header of a snapshot; see `Snapshot` for its fields."""
 
     format: str
     sequence: int
@@ -62,7 +62,7 @@ def decode(data: bytes) -> Snapshot:
 
 
 def read(file: container.File, allocate: container.Allocate) -> Snapshot:
-    """Return the snapshot in an open file; `allocate` gives the memory that its sections are read into.
+    """Return the snapshot in an open file; `allocate` provides the memory that its sections are read into.
 
     Raises
     ------
@@ -78,9 +78,9 @@ def _snapshot_of(contents: container.Contents) -> Snapshot:
         header = msgspec.convert(contents.header, _Header)
         accounts = from_rows(header.accounts)
     except msgspec.ValidationError as error:
-        raise SnapshotError(f"Its header is not a snapshot's: {error}.", HINT) from error
+        raise SnapshotError(f"Its header is not that of a snapshot: {error}.", HINT) from error
     if header.format != FORMAT or any(account.balance() for account in accounts.values()):
-        raise SnapshotError("Its header is not a snapshot's, or its accounts do not balance.", HINT)
+        raise SnapshotError("Its header is not that of a snapshot, or its accounts do not balance.", HINT)
     return Snapshot(
         values=header.values,
         sections=contents.sections,

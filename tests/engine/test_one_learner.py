@@ -46,7 +46,7 @@ def test_B11_a_second_learner_is_refused_and_told_who_holds_the_directory(tmp_pa
     """By process and machine; also while the first stands still."""
     process = holder(tmp_path)
     process.send_signal(signal.SIGSTOP)
-    with pytest.raises(StorageError, match=f"another learner, process {process.pid} on "):
+    with pytest.raises(StorageError, match=f"another learner; the lock file names process {process.pid} on "):
         SnapshotDirectory(tmp_path)
     process.send_signal(signal.SIGCONT)
     process.communicate("\n")
@@ -97,7 +97,7 @@ def test_a_lock_that_the_file_system_let_slip_is_noticed(tmp_path: Path) -> None
     store = SnapshotDirectory(tmp_path)
     store.write(EMPTY)
     (tmp_path / "lock").write_bytes(b"epoch 9, process 1 on elsewhere since yesterday\n")
-    with pytest.raises(FencedError, match="process 1 on elsewhere since yesterday has it"):
+    with pytest.raises(FencedError, match="the lock file names process 1 on elsewhere since yesterday"):
         store.write(EMPTY)
     store.close()
 

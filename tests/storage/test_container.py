@@ -1,4 +1,4 @@
-"""The container: whatever happened to a file, it is read whole or refused, by us and by a stranger."""
+"""The container: a damaged file is refused, and an independent reader reads the same contents as streamnb."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ GOLDEN_DIGEST = {
 
 @pytest.fixture(scope="module")
 def small() -> bytes:
-    """The smallest file with a section: prologue, header and table; one section; footer."""
+    """A file with one section and no more: prologue, header, table, section, footer."""
     data = file_of({"format": "test"}, {"counts": np.arange(12, dtype=np.float64).reshape(3, 4)})
     assert len(data) == 2 * 4096 + 24
     return data
@@ -112,7 +112,7 @@ HEADERS = st.dictionaries(
 def test_what_was_encoded_is_decoded(
     header: dict[str, Any], sections: dict[str, NDArray[np.generic]]
 ) -> None:
-    """Header, names, types, shapes and every bit, by us and by a stranger."""
+    """Header, names, types, shapes and every bit come back, from streamnb's reader and the stranger's."""
     data = file_of(header, sections)
     contents = container.decode(data)
     assert contents.header == header
@@ -132,7 +132,7 @@ def test_what_was_encoded_is_decoded(
 
 
 def test_a_view_of_an_array_is_written_as_it_reads() -> None:
-    """Row by row, whatever its strides."""
+    """Arrays are written row by row, whatever their strides."""
     whole = np.arange(24, dtype=np.uint32).reshape(4, 6)
     for part in (whole.T, whole[::2, ::-1], whole[:, 2]):
         back = container.decode(file_of({}, {"a": part})).sections["a"]
@@ -140,7 +140,7 @@ def test_a_view_of_an_array_is_written_as_it_reads() -> None:
 
 
 def test_sections_are_read_into_the_memory_that_is_given() -> None:
-    """As much as each needs, and the arrays show it: nothing is copied on the way."""
+    """Each section gets exactly the bytes it needs, and its array is a view of them, not a copy."""
     parts: dict[str, NDArray[Any]] = {
         "a": np.arange(5, dtype=np.uint8),
         "b": np.ones((3, 4)),
@@ -160,7 +160,7 @@ def test_sections_are_read_into_the_memory_that_is_given() -> None:
 
 
 def test_a_section_of_many_pieces_is_verified_at_their_edges() -> None:
-    """It is read and checked a piece at a time."""
+    """Sections are verified piece by piece; a flipped bit on either side of each edge is detected."""
     array = np.arange((3 << 18) + 5, dtype=np.uint64).view(np.uint8)[: (3 << 18) + 5]
     data = file_of({}, {"a": array})
     assert np.array_equal(container.decode(data).sections["a"], array)
@@ -172,12 +172,12 @@ def test_a_section_of_many_pieces_is_verified_at_their_edges() -> None:
 
 
 def test_nothing_is_allocated_that_the_file_could_not_fill(small: bytes) -> None:
-    """A table under good checksums may ask for anything."""
+    """A table with good checksums can state any size, so the file's length limits what is allocated."""
 
     def never(size: int) -> memoryview:
         raise AssertionError(size)
 
-    for rows in (129, 600, 2**40, 2**61):  # of 32 bytes; 128 would fit, padding taken for numbers
+    for rows in (129, 600, 2**40, 2**61):  # of 32 bytes; 128 rows would fit if padding counted as numbers
         data = bytearray(small)
         struct.pack_into("<Q", data, data.index(b"counts") + 48, rows)
         with pytest.raises(SnapshotError):
@@ -185,7 +185,7 @@ def test_nothing_is_allocated_that_the_file_could_not_fill(small: bytes) -> None
 
 
 def test_equal_contents_are_equal_bytes() -> None:
-    """Whatever order the header's keys were given in."""
+    """The order of the header's keys does not matter."""
     assert file_of({"a": 1, "b": {"c": 2, "d": 3}}, {}) == file_of({"b": {"d": 3, "c": 2}, "a": 1}, {})
 
 
@@ -193,7 +193,7 @@ def test_equal_contents_are_equal_bytes() -> None:
 
 
 def refused(data: bytes) -> bool:
-    """Whether a file is refused, and not in any other way than it should be."""
+    """Return whether a file is refused with a `SnapshotError`; any other exception is passed on."""
     try:
         container.decode(data)
     except SnapshotError:
@@ -202,14 +202,14 @@ def refused(data: bytes) -> bool:
 
 
 def bits_of(data: bytes, runs: int) -> Iterable[int]:
-    """The bits to flip: all of a file's, or a sample where `runs` is less."""
+    """Return the bits to flip: all bits of a file, or a sample of `runs` if it has more."""
     return (
         range(8 * len(data)) if runs >= 8 * len(data) else random.Random(0).sample(range(8 * len(data)), runs)
     )
 
 
 def unseen_flips(data: bytes, bits: Iterable[int]) -> list[int]:
-    """Of those bits, the ones whose flip leaves a file that is read."""
+    """Return those of the given bits whose flip is not detected."""
     damaged, missed = bytearray(data), []
     for at in bits:
         damaged[at >> 3] ^= 1 << (at & 7)
@@ -221,17 +221,17 @@ def unseen_flips(data: bytes, bits: Iterable[int]) -> list[int]:
 
 
 def test_D7_every_flipped_bit_is_seen(small: bytes) -> None:
-    """All of them: prologue, header, table, padding, section, footer."""
+    """Every bit of prologue, header, table, padding, section and footer is flipped once."""
     assert unseen_flips(small, range(8 * len(small))) == []
 
 
 def test_D7_no_flipped_bit_of_64_kib_is_missed(large: bytes, runs: int) -> None:
-    """Of a snapshot with all its sections; ``--runs 524480`` flips every bit there is."""
+    """A snapshot with all its sections; ``--runs 524480`` flips every bit of it."""
     assert unseen_flips(large, bits_of(large, runs)) == []
 
 
 def test_D6_every_truncation_is_seen(small: bytes, large: bytes) -> None:
-    """At every byte."""
+    """Both files are cut at every byte."""
     assert [size for size in range(len(small)) if not refused(small[:size])] == []
     whole = memoryview(large)
     assert [size for size in range(len(large)) if not refused(bytes(whole[:size]))] == []
@@ -239,7 +239,7 @@ def test_D6_every_truncation_is_seen(small: bytes, large: bytes) -> None:
 
 @pytest.mark.parametrize("more", [b"\0", b"x", b"\0" * 4096, b"SNB\nEND\n"])
 def test_appended_bytes_are_seen(small: bytes, more: bytes) -> None:
-    """Zeros as well, as a file system leaves them after a crash; a file twice over, too."""
+    """That includes zeros, which a file system may leave after a crash, and a second copy of the file."""
     assert refused(small + more)
     assert refused(small + small)
 
@@ -257,20 +257,20 @@ def test_appended_bytes_are_seen(small: bytes, more: bytes) -> None:
     ids=["empty", "zeros", "many zeros", "magic alone", "text mode", "a pickle"],
 )
 def test_D9_what_is_no_snapshot_is_refused(data: bytes) -> None:
-    """In one sentence."""
+    """Other files are refused with a `SnapshotError`."""
     with pytest.raises(SnapshotError):
         container.decode(data)
 
 
 def test_D9_a_zero_filled_page_is_seen(small: bytes) -> None:
-    """What a crash leaves where a page was never written."""
+    """A crash leaves zeros where a page was never written."""
     for at in range(0, len(small), 512):
         damaged = small[:at] + bytes(len(small[at : at + 512])) + small[at + 512 :]
         assert refused(damaged) == (damaged != small), at
 
 
 def test_an_older_minor_version_is_brought_up_to_the_newest() -> None:
-    """By the steps on the way, one version at a time: here two that were made up, over the golden file."""
+    """Migration applies one step per version; two invented steps are tested on the golden file."""
 
     def sequence_had_another_name(old: Contents) -> Contents:
         header = {"sequence" if key == "number" else key: value for key, value in old.header.items()}
@@ -295,7 +295,7 @@ def test_an_older_minor_version_is_brought_up_to_the_newest() -> None:
 
 
 def test_another_major_version_is_named(small: bytes) -> None:
-    """A newer minor one is read."""
+    """The error names another major version; a newer minor version is read."""
     for major in (0, 2, 65_535):
         other = small[:8] + struct.pack("<H", major) + small[10:]
         with pytest.raises(SnapshotError, match=rf"container version {major}\.0; this streamnb reads 1\.x"):
@@ -305,11 +305,11 @@ def test_another_major_version_is_named(small: bytes) -> None:
     assert not refused(repaired(newer))
 
 
-# ---- damage by somebody who can compute checksums
+# ---- damage under correct checksums
 
 
 def test_padding_holds_nothing(small: bytes) -> None:
-    """Bytes that no reader looks at, under good checksums: two files of one content would differ."""
+    """Padding that is not zero is refused; otherwise two files could have the same contents and differ."""
     for at in (4095, 8191):
         data = bytearray(small)
         data[at] = 1
@@ -317,7 +317,7 @@ def test_padding_holds_nothing(small: bytes) -> None:
 
 
 def test_a_name_stands_once() -> None:
-    """Which of the two counts would be each reader's choice."""
+    """A name that occurs twice is refused; otherwise readers could choose different sections."""
     data = bytearray(file_of({}, {"a": np.zeros(3), "b": np.ones(3)}))
     assert not refused(repaired(data))
     data[data.index(b"b" + bytes(31))] = ord("a")
@@ -325,33 +325,33 @@ def test_a_name_stands_once() -> None:
 
 
 def test_sections_lie_end_to_end(small: bytes) -> None:
-    """None over another, none beyond the table."""
+    """Overlapping sections are refused, and so are bytes that belong to no section."""
     spare = bytearray(small[:-24] + bytes(4096) + small[-24:])
     assert refused(sealed(spare, len(spare)))
     both = bytearray(file_of({}, {"a": np.zeros(512), "b": np.zeros(512)}))
     del both[8192:12288]
     table_b = PROLOGUE + 2 + ENTRY
-    struct.pack_into("<QI", both, table_b + 64, 4096, 0)  # b over a, which leaves nothing to be checked
+    struct.pack_into("<QI", both, table_b + 64, 4096, 0)  # b overlaps a, so its checksum is right
     assert refused(sealed(both, len(both)))
 
 
 @pytest.mark.parametrize("columns", [2**31, 2**62, 2**63, 2**64 - 1])
 def test_no_size_is_too_large_to_be_refused(columns: int) -> None:
-    """Nothing times as many columns as one likes is still nothing."""
+    """A section with 0 rows and a huge number of columns has 0 bytes, and is still refused."""
     data = bytearray(file_of({}, {"a": np.zeros((0, 3))}))
     struct.pack_into("<Q", data, PROLOGUE + 2 + 56, columns)
     assert refused(sealed(data, len(data)))
 
 
 def test_D8_no_content_does_harm(runs: int) -> None:
-    """Any part of a snapshot changed under good checksums; `tests/fuzz/snapshots.py` is the campaign."""
+    """Random parts of a snapshot are changed under correct checksums; see `tests/fuzz/snapshots.py`."""
     harm, outcomes = fuzz(runs, seed=0)
     assert harm == []
     assert min(outcomes.values()) > 0, outcomes
 
 
 def test_D8_no_table_does_harm() -> None:
-    """1,000 of them with good checksums: read, or refused; never another exception, nor much memory."""
+    """1,000 random tables with correct checksums are read or refused, without much memory."""
     whole = b"".join(snapshot_file.encode(example()))
     assert repaired(bytearray(whole)) == whole
     draw = random.Random(20)
@@ -382,7 +382,7 @@ def test_D8_no_table_does_harm() -> None:
 
 
 def test_D8_no_header_does_harm() -> None:
-    """Junk at every place of it, under good checksums: a model, or one sentence."""
+    """Junk at any place of the header, under correct checksums, gives a model or one error sentence."""
     whole = container.decode(b"".join(snapshot_file.encode(example())))
     text = json.dumps(whole.header)
     n_refused = 0
@@ -410,7 +410,7 @@ def test_D8_no_header_does_harm() -> None:
 
 
 def test_a_number_of_messages_that_no_stream_has_is_refused() -> None:
-    """Run 28664 of seed 1: it was restored, and stopped the compiled driver at the next message."""
+    """Run 28664 of seed 1: it was restored, and the compiled driver stopped at the next message."""
     for learned in (2**53, 2**63):
         snapshot = example()
         snapshot.values = snapshot.values | {"learned": learned}
@@ -419,7 +419,7 @@ def test_a_number_of_messages_that_no_stream_has_is_refused() -> None:
 
 
 def test_inverses_beyond_all_number_are_refused() -> None:
-    """Run 488389 of seed 701: two were there 1e308 times each, and counted before they were looked at."""
+    """Run 488389 of seed 701: two inverses with a count of 1e308 were added up before they were checked."""
     snapshot = mixed_example()
     facts = "block4_inverse_facts"
     snapshot.sections = dict(snapshot.sections) | {facts: np.array([[1e308, 0.0, 0.0]] * 2)}
@@ -429,7 +429,7 @@ def test_inverses_beyond_all_number_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["block5_counts", "class_counts", "counts", "totals"])
 def test_counts_whose_sum_overflows_are_refused(name: str) -> None:
-    """Run 375157 of seed 703: two of 1e308 were finite, and stopped the scoring of the next number."""
+    """Run 375157 of seed 703: two counts of 1e308 are finite, but scoring failed at the next number."""
     snapshot = mixed_example()
     much = {name: np.full_like(snapshot.sections[name], 1e308)}
     snapshot.sections = dict(snapshot.sections) | much
@@ -438,7 +438,7 @@ def test_counts_whose_sum_overflows_are_refused(name: str) -> None:
 
 
 def test_a_header_that_is_no_object_is_refused() -> None:
-    """Nor one that is no JSON."""
+    """A header that is not JSON is refused too."""
     for header in (list[int](), "x", None, 7):
         with pytest.raises(SnapshotError, match="not an object"):
             container.decode(with_header(header, {}))
@@ -448,17 +448,17 @@ def test_a_header_that_is_no_object_is_refused() -> None:
         container.decode(repaired(data))
 
 
-# ---- a stranger, who has read the description in container.py and has none of our code
+# ---- the stranger's reader, written from the description in container.py without streamnb's code
 
 
 def test_the_strangers_checksum_is_castagnolis() -> None:
-    """By the value that every catalogue of checksums gives, and as ours on anything."""
+    """It gives the published check value of CRC-32C, and agrees with the library that streamnb uses."""
     assert strangers_reader.crc32c(b"123456789") == 0xE3069283
     assert strangers_reader.crc32c(bytes(range(256))) == crc32c(bytes(range(256)))
 
 
 def test_a_stranger_reads_a_snapshot_whole() -> None:
-    """Classes, tokens with their counts, and the offset to go on from."""
+    """It reads classes, tokens with their counts, and the offset to resume from."""
     header, sections = strangers_reader.read(b"".join(snapshot_file.encode(example())))
     assert header["format"] == "streamnb snapshot"
     assert header["values"] == {"classes": ["spam", "ham"], "learned": 9}
@@ -476,11 +476,11 @@ def test_a_stranger_reads_a_snapshot_whole() -> None:
     assert set(sections) == set(snapshot_file.decode(b"".join(snapshot_file.encode(example()))).sections)
 
 
-# ---- large ones
+# ---- large containers
 
 
 def test_a_large_container_is_read_two_sections_at_a_time() -> None:
-    """With the same result, each section in the memory that was given for it, and damage named by section."""
+    """The contents are the same, each section is allocated once, and damage is reported by section."""
     parts = {f"part{i}": np.random.default_rng(i).integers(0, 2**63, 700_000, np.uint64) for i in range(3)}
     given: list[int] = []
 
@@ -499,14 +499,14 @@ def test_a_large_container_is_read_two_sections_at_a_time() -> None:
         container.decode(bytes(data))
 
 
-# ---- for ever
+# ---- compatibility
 
 
 def test_the_first_snapshot_is_read_for_ever() -> None:
-    """The file in tests/golden was written once, and gives the same model ever after.
+    """The file in tests/golden was written once, and every later version must read the same model from it.
 
-    By version 0.1.0, before its release: it took the place of one whose tokens lay in other sections, which
-    nobody had.
+    Version 0.1.0 wrote it before its release. It replaced an earlier golden file with another layout of
+    tokens, because no user had snapshots in that layout.
     """
     snapshot = snapshot_file.decode(GOLDEN.read_bytes())
     model = build_model(decode_settings(snapshot.settings, "the golden snapshot"))
@@ -518,11 +518,11 @@ def test_the_first_snapshot_is_read_for_ever() -> None:
     assert snapshot.lineage == example().lineage
     assert model.predict_one({"text": "win"}) == "spam"
     changes = differences(snapshot.statistics["model"], model.state_settings())
-    assert [line for line in changes if not line.startswith("unicode:")] == []  # Python's own tables move on
+    assert [line for line in changes if not line.startswith("unicode:")] == []  # differs between Pythons
     strangers_reader.read(GOLDEN.read_bytes())
 
 
-if __name__ == "__main__" and sys.argv[1:] == ["--write-golden"]:  # only ever for a new major version
+if __name__ == "__main__" and sys.argv[1:] == ["--write-golden"]:  # only for a new major version
     GOLDEN.parent.mkdir(exist_ok=True)
     with GOLDEN.open("xb") as file:
         file.writelines(snapshot_file.encode(example()))

@@ -1,4 +1,4 @@
-"""The snapshot directory always holds a whole one, and says which."""
+"""The snapshot directory: which snapshot is in force, which ones stay, and how damaged ones are handled."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from streamnb.engine.settings import SnapshotSettings
 from streamnb.errors import SnapshotError, StorageError
 from streamnb.storage import files, pin, read_snapshot, unpin, write_snapshot
 from streamnb.storage.directory import SnapshotDirectory
-from streamnb.storage.retention import Held, expendable
+from streamnb.storage.retention import Listed, expired
 
 
 def example(learned: int = 0) -> Snapshot:
-    """A snapshot that can be told from others."""
+    """Return a snapshot that `learned` distinguishes from others."""
     return Snapshot(
         values={"learned": learned},
         sections={"counts": np.array([[float(learned)]])},
@@ -34,12 +34,12 @@ def example(learned: int = 0) -> Snapshot:
 
 
 def names(directory: Path) -> list[str]:
-    """What lies in a directory, but for the lock."""
+    """Return the sorted names in a directory, without the lock."""
     return sorted(path.name for path in directory.iterdir() if path.name != "lock")
 
 
 def filled(directory: Path, n: int, keep: int = 3) -> SnapshotDirectory:
-    """A directory into which n snapshots were written."""
+    """Return a directory to which n snapshots were written."""
     store = SnapshotDirectory(directory, keep)
     for i in range(1, n + 1):
         assert store.write(example(i)) == i
@@ -47,19 +47,19 @@ def filled(directory: Path, n: int, keep: int = 3) -> SnapshotDirectory:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Another content under the same name."""
+    """Replace a file by one with other content and the same name."""
     path.unlink()
     path.write_bytes(data)
 
 
 def learned(store: SnapshotDirectory) -> object:
-    """What tells the newest snapshot from others."""
+    """Return the number by which the newest snapshot can be recognized."""
     newest = store.newest()
     return None if newest is None else newest.values["learned"]
 
 
 def test_an_empty_directory_has_no_snapshot(tmp_path: Path) -> None:
-    """It is made if it is missing, with its parents."""
+    """A missing directory is created with its parents."""
     store = SnapshotDirectory(tmp_path / "a" / "b")
     assert store.newest() is None
     assert names(tmp_path / "a" / "b") == []
@@ -67,7 +67,7 @@ def test_an_empty_directory_has_no_snapshot(tmp_path: Path) -> None:
 
 
 def test_numbers_rise_and_three_are_kept(tmp_path: Path) -> None:
-    """Over restarts as well; a number is never used again."""
+    """Numbers continue after a restart."""
     store = filled(tmp_path, 5)
     assert names(tmp_path) == [f"snapshot-000000000{i}.snb" for i in (3, 4, 5)]
     store.close()
@@ -82,7 +82,7 @@ def test_numbers_rise_and_three_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", [1, 2, 4])
 def test_as_many_are_kept_as_was_asked_for(tmp_path: Path, keep: int) -> None:
-    """The newest ones."""
+    """The newest `keep` snapshots stay."""
     filled(tmp_path, 6, keep).close()
     assert names(tmp_path) == [f"snapshot-000000000{i}.snb" for i in range(7 - keep, 7)]
 
@@ -91,7 +91,7 @@ def test_as_many_are_kept_as_was_asked_for(tmp_path: Path, keep: int) -> None:
 def test_a_torn_newest_falls_back_to_the_one_before(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With a warning that names the file; the next one gets a number of its own."""
+    """A warning names the damaged file, and its number is not used again."""
     store = filled(tmp_path, 3)
     newest = tmp_path / "snapshot-0000000003.snb"
     data = newest.read_bytes()
@@ -114,7 +114,7 @@ def test_a_torn_newest_falls_back_to_the_one_before(
 
 
 def test_none_whole_is_refused(tmp_path: Path) -> None:
-    """Beginning anew would forget everything without a word: the directory is named instead."""
+    """An error names the directory; starting over silently would lose everything that was learned."""
     store = filled(tmp_path, 3)
     for name in names(tmp_path):
         replace(tmp_path / name, b"")
@@ -141,7 +141,7 @@ def test_none_whole_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_foreign_file_is_left_alone(tmp_path: Path, name: str) -> None:
-    """Neither read, nor counted, nor removed."""
+    """Files with other names are not read, counted or removed."""
     store = filled(tmp_path, 3)
     (tmp_path / name).write_bytes(b"foreign")
     assert learned(store) == 3
@@ -152,7 +152,7 @@ def test_a_foreign_file_is_left_alone(tmp_path: Path, name: str) -> None:
 
 
 def test_G8_a_link_in_a_snapshots_place_is_refused(tmp_path: Path) -> None:
-    """What it leads to could be anything; a directory neither is a snapshot."""
+    """A link could lead anywhere, and a directory is not a snapshot either."""
     store = filled(tmp_path, 1)
     (tmp_path / "snapshot-0000000002.snb").symlink_to(tmp_path / "snapshot-0000000001.snb")
     with pytest.raises(StorageError, match="snapshot-0000000002"):
@@ -165,7 +165,7 @@ def test_G8_a_link_in_a_snapshots_place_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_is_never_overwritten(tmp_path: Path) -> None:
-    """Even by somebody who writes without the lock."""
+    """`write_snapshot`, which takes no lock, does not overwrite one either."""
     path = tmp_path / "begun.snb"
     assert write_snapshot(path, example(1)) == path.stat().st_size
     with pytest.raises(StorageError, match="exists"):
@@ -174,7 +174,7 @@ def test_a_snapshot_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """Missing, or not a snapshot."""
+    """The error names a file that is missing or is not a snapshot."""
     path = tmp_path / "a.snb"
     with pytest.raises(StorageError, match="No such file"):
         read_snapshot(path)
@@ -185,7 +185,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_what_a_crash_left_half_written_is_swept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """At the next start; it was never under a snapshot's name."""
+    """The next start removes a half-written file, which never had a snapshot's name."""
     filled(tmp_path, 2).close()
     left = tmp_path / ".snapshot-0000000003.snb.tmp"
     left.write_bytes(b"\x89SNB")
@@ -209,7 +209,7 @@ sys.stdin.read()
 
 
 def test_a_directory_held_by_another_process_is_refused(tmp_path: Path) -> None:
-    """And free again when that process was killed; the half-written file of one who writes is not swept."""
+    """The holder's half-written file is not removed, and the directory is free once the holder was killed."""
     filled(tmp_path, 1).close()
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -240,7 +240,7 @@ def test_a_directory_held_by_another_process_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
-    """A directory that keeps nothing would be no directory."""
+    """Intervals must be above 0, and at least one snapshot must be kept."""
     with pytest.raises(ValueError, match="must be"):
         SnapshotSettings(**wrong)  # type: ignore[arg-type]
 
@@ -259,9 +259,9 @@ HOUR = 3_600_000
 def test_the_newest_the_hourly_and_the_pinned_stay(
     times: list[int], pinned: set[int], keep: int, hours: int
 ) -> None:
-    """And no others; what stays today was not let go yesterday, in whatever order they came to be pruned."""
-    held = [Held(n, at, n in pinned) for n, at in enumerate(times)]
-    stay = {one.sequence for one in held} - set(expendable(held, keep, hours))
+    """No others stay, and pruning after each snapshot keeps the same ones as pruning once at the end."""
+    held = [Listed(n, at, n in pinned) for n, at in enumerate(times)]
+    stay = {one.sequence for one in held} - set(expired(held, keep, hours))
 
     assert set(range(len(times))[-keep:]) <= stay
     assert pinned & set(range(len(times))) <= stay
@@ -269,23 +269,23 @@ def test_the_newest_the_hourly_and_the_pinned_stay(
     of_hours = [times[n] // HOUR for n in others]
     assert len(set(of_hours)) == len(of_hours) <= hours
     assert all(times[-1] // HOUR - hour < hours for hour in of_hours)
-    one_by_one: list[Held] = []
+    one_by_one: list[Listed] = []
     for one in held:
         one_by_one.append(one)
-        gone = set(expendable(one_by_one, keep, hours))
+        gone = set(expired(one_by_one, keep, hours))
         one_by_one = [left for left in one_by_one if left.sequence not in gone]
     assert {one.sequence for one in one_by_one} == stay
 
 
 def aged(directory: Path, sequence: int, hours: float) -> None:
-    """Let a snapshot look as old."""
+    """Make a snapshot look `hours` older."""
     path = directory / f"snapshot-{sequence:010d}.snb"
     then = path.stat().st_mtime - 3600 * hours
     os.utime(path, (then, then))
 
 
 def test_an_hourly_and_a_pinned_snapshot_outlive_the_newest_three(tmp_path: Path) -> None:
-    """Until its day is over, and until it is unpinned."""
+    """The hourly one stays until 24 hours have passed, the pinned one until it is unpinned."""
     store = SnapshotDirectory(tmp_path, 3, keep_hours=24)
     for i in range(1, 4):
         store.write(example(i))
@@ -297,7 +297,7 @@ def test_an_hourly_and_a_pinned_snapshot_outlive_the_newest_three(tmp_path: Path
         store.write(example(i))
     kept = [int(name[9:19]) for name in names(tmp_path) if name.endswith(".snb")]
     assert {1, 2, 6, 7, 8} <= set(kept)
-    assert len(kept) <= 6, "one more where the hour turns just now"
+    assert len(kept) <= 6, "one more if a new hour begins during this test"
     unpin(tmp_path, 2)
     aged(tmp_path, 1, 25)
     store.write(example(9))
@@ -313,7 +313,7 @@ def test_an_hourly_and_a_pinned_snapshot_outlive_the_newest_three(tmp_path: Path
 def test_what_cannot_be_removed_does_not_undo_what_was_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The new snapshot is in force, whether or not an old one goes."""
+    """The new snapshot is in force even if an expired one cannot be removed."""
     store = filled(tmp_path, 3)
 
     def refuse(path: Path) -> None:
@@ -322,7 +322,7 @@ def test_what_cannot_be_removed_does_not_undo_what_was_kept(
     with monkeypatch.context() as patch:
         patch.setattr(files, "remove", refuse)
         assert store.write(example(4)) == 4
-    assert "an old snapshot stays. Cannot remove" in caplog.text
+    assert "an expired snapshot was not removed. Cannot remove" in caplog.text
     assert learned(store) == 4
     assert store.write(example(5)) == 5
     assert len(names(tmp_path)) == 3
@@ -330,7 +330,7 @@ def test_what_cannot_be_removed_does_not_undo_what_was_kept(
 
 
 def test_rolling_back_puts_a_kept_snapshot_in_force_and_the_newer_ones_aside(tmp_path: Path) -> None:
-    """Under a number of its own, which says so in its lineage; nothing is deleted."""
+    """It gets a new number and an event in its lineage, and nothing is deleted."""
     store = filled(tmp_path, 5, keep=4)
     assert store.roll_back(3) == 6
     newest = store.newest()
@@ -346,9 +346,9 @@ def test_rolling_back_puts_a_kept_snapshot_in_force_and_the_newer_ones_aside(tmp
 
 
 def test_a_number_that_was_set_aside_is_not_used_again(tmp_path: Path) -> None:
-    """Even when the directory is empty: two snapshots of one number would be mistaken for each other."""
+    """Two different snapshots with one number could be confused, even if one of them was set aside."""
     store = filled(tmp_path, 3)
-    with pytest.raises(SnapshotError, match=r"Snapshot 3 in .* is whole"):
+    with pytest.raises(SnapshotError, match=r"Snapshot 3 in .* is intact"):
         store.set_aside_all()
     for name in names(tmp_path):
         replace(tmp_path / name, b"")

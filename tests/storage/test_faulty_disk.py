@@ -1,4 +1,4 @@
-"""Whatever a disk does while a snapshot is written, the old one or the new one is found afterwards."""
+"""After any fault of the disk while a snapshot is written, the old or the new snapshot is in force."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOME = Path("/kept")
 
 
 def example(learned: int) -> Snapshot:
-    """A snapshot that can be told from others."""
+    """Return a snapshot that `learned` distinguishes from others."""
     return Snapshot(
         values={"learned": learned},
         sections={"counts": np.arange(2000.0).reshape(-1, 2) + learned},
@@ -38,7 +38,7 @@ def example(learned: int) -> Snapshot:
 
 @pytest.fixture
 def disk() -> Iterator[FaultyDisk]:
-    """A disk with a directory of three snapshots, all of it synced."""
+    """Yield a disk that holds a directory of three snapshots, all synced."""
     with in_place_of_the_disk(FaultyDisk()) as faulty:
         store = SnapshotDirectory(HOME)
         for n in (1, 2, 3):
@@ -49,7 +49,7 @@ def disk() -> Iterator[FaultyDisk]:
 
 
 def newest_number() -> object:
-    """What a new process finds, having swept; every byte of it was checked."""
+    """Return the number learned in the snapshot that a new process finds, after a check of its array."""
     store = SnapshotDirectory(HOME)
     try:
         newest = store.newest()
@@ -63,7 +63,7 @@ def newest_number() -> object:
 
 
 def operations_of_a_write(disk: FaultyDisk) -> list[str]:
-    """What one more snapshot asks of the disk, by name and in order; it is taken back."""
+    """Return the names of the disk operations, in order, that writing one more snapshot takes."""
     store = SnapshotDirectory(HOME)
     disk.done = []
     store.write(example(4))
@@ -72,14 +72,14 @@ def operations_of_a_write(disk: FaultyDisk) -> list[str]:
 
 
 def test_a_write_asks_the_disk_what_it_says(disk: FaultyDisk) -> None:
-    """The order is the promise: synced before it is visible, the directory synced before the oldest goes."""
+    """The file is synced before its name appears, and the directory before the oldest file is removed."""
     looks = {"listdir", "lstat", "pread"}
     done = [operation for operation in operations_of_a_write(disk) if operation not in looks]
     n_writes = done.count("write")
 
     assert done == [
         *("open", *["write"] * n_writes),
-        "open",  # the lock: is the directory still ours
+        "open",  # the check that the lock is still held
         *("fchmod", "fsync"),
         *("link", "unlink", "open", "fsync"),
         *("unlink", "open", "fsync"),
@@ -92,7 +92,7 @@ def test_a_write_asks_the_disk_what_it_says(disk: FaultyDisk) -> None:
 def test_D1_D2_D3_D4_a_refusal_at_every_operation_leaves_the_old_or_the_new(
     what: int | str, *, sticky: bool
 ) -> None:
-    """Once and for ever; and the next snapshot, on a disk that is well again, is kept."""
+    """A fault that happens once and one that persists; once the disk works again, a snapshot is kept."""
     n = 0
     outcomes = set()
     while True:
@@ -129,7 +129,7 @@ def test_D1_D2_D3_D4_a_refusal_at_every_operation_leaves_the_old_or_the_new(
 
 @pytest.mark.parametrize("power", [False, True], ids=["killed", "power cut"])
 def test_D5_D10_a_death_at_every_operation_leaves_the_old_or_the_new(*, power: bool) -> None:
-    """And of what was not synced, chance keeps any part: twenty times for each operation."""
+    """After a power cut a random part of what was not synced survives; 20 draws per operation."""
     found = set()
     n, alive = 0, False
     while not alive:
@@ -154,7 +154,7 @@ def test_D5_D10_a_death_at_every_operation_leaves_the_old_or_the_new(*, power: b
 
 
 def test_D10_a_directory_that_is_not_synced_would_lose_a_snapshot() -> None:
-    """The double can lose: without the last sync of a write, a power cut takes the snapshot away."""
+    """A check of the simulated disk: without the last sync, a power cut can remove the snapshot."""
     lost = 0
     for chance in range(20):
         with in_place_of_the_disk(FaultyDisk()) as disk:
@@ -169,7 +169,7 @@ def test_D10_a_directory_that_is_not_synced_would_lose_a_snapshot() -> None:
 
 
 def test_D10_what_a_restart_went_on_from_is_not_lost_later() -> None:
-    """Seed 534 of the simulation: killed before the last sync, visible after, and gone by a power cut."""
+    """Seed 534 of the simulation: a snapshot was visible after a kill before its last sync, then lost."""
     for chance in range(20):
         with in_place_of_the_disk(FaultyDisk()) as disk:
             store = SnapshotDirectory(HOME)
@@ -184,7 +184,7 @@ def test_D10_what_a_restart_went_on_from_is_not_lost_later() -> None:
 
 
 def test_D12_a_lock_dies_with_its_process(disk: FaultyDisk) -> None:
-    """Held by the living, free after a kill, whatever lies in the directory."""
+    """A live process holds the lock, and a kill frees it although the lock file stays."""
     SnapshotDirectory(HOME)
     with pytest.raises(StreamnbError, match="in use by another learner"):
         SnapshotDirectory(HOME)
@@ -206,13 +206,13 @@ NAME = re.compile(r"(?:\[pid +\d+\] )?(\w+)\(")
 
 
 def strace(arguments: list[str], directory: Path) -> subprocess.CompletedProcess[str]:
-    """The writer as a child of strace."""
+    """Run the writer as a child of strace."""
     command = ["strace", "-f", *arguments, sys.executable, "-c", WRITER, str(directory)]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
 
 
 def test_D5_a_kill_at_every_system_call_leaves_the_old_or_the_new(tmp_path: Path) -> None:
-    """The operating system's own calls, each of them killed in its turn by strace."""
+    """Strace kills the writer at each system call in turn."""
     if shutil.which("strace") is None:
         pytest.skip("NO STRACE HERE: kills at system calls are tested by the double alone; install strace")
 
@@ -242,5 +242,5 @@ def test_D5_a_kill_at_every_system_call_leaves_the_old_or_the_new(tmp_path: Path
         assert np.array_equal(newest.sections["counts"], example(1).sections["counts"])
         assert [path.name for path in directory.iterdir() if path.name.startswith(".")] == []
         found.append(newest.sequence)
-    assert found == sorted(found), "the old one, and from some call on the new one"
+    assert found == sorted(found), "the old snapshot up to some call, then the new one"
     assert set(found) == {1, 2}

@@ -1,4 +1,4 @@
-"""Files of state: all or nothing, whatever the disk does."""
+"""Files of state are published complete or not at all, whatever the disk does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WHOLE = b"onetwothree"
 
 @contextmanager
 def unprivileged() -> Iterator[None]:
-    """Give up root's powers for a while, where there are any."""
+    """Run a block without root's privileges, if the tests run as root."""
     user = os.geteuid()
     if user == 0:
         os.seteuid(65534)
@@ -40,7 +40,7 @@ def unprivileged() -> Iterator[None]:
 
 
 def test_a_file_is_read_whole_up_to_its_bound(tmp_path: Path) -> None:
-    """The bound itself is allowed, one byte more is not."""
+    """A file of exactly `bytes_max` bytes is accepted, a longer one is refused."""
     path = tmp_path / "a"
     path.write_bytes(b"12345")
 
@@ -59,7 +59,7 @@ def test_a_file_is_read_whole_up_to_its_bound(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, 3, 7])
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, size: int) -> None:
-    """Shorter: where the bytes are missed. Longer: at the end, all bytes having been there."""
+    """A file that got shorter is refused while it is read, a longer one when it is closed."""
     path = tmp_path / "a"
     path.write_bytes(b"12345")
     read: list[bytes] = []
@@ -80,7 +80,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, size: i
 def test_a_read_that_the_disk_gives_in_parts_is_completed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a network's file system does; what it refuses is said with the path."""
+    """A network file system may return fewer bytes than requested; an error of it names the path."""
     path = tmp_path / "a"
     path.write_bytes(b"12345")
     held = bytearray(5)
@@ -117,7 +117,7 @@ def test_only_a_regular_file_is_read(tmp_path: Path, make: Callable[[Path], None
 
 
 def test_a_text_file_is_read_through_links_and_must_be_utf8(tmp_path: Path) -> None:
-    """Configurations are mounted as links; a wrong encoding is said, not guessed."""
+    """Configurations are often mounted as links; a wrong encoding is an error."""
     path, link = tmp_path / "a", tmp_path / "link"
     files.write_text(path, "naïve\n")
     link.symlink_to(path)
@@ -126,14 +126,14 @@ def test_a_text_file_is_read_through_links_and_must_be_utf8(tmp_path: Path) -> N
     with pytest.raises(DataError, match="more than 6 bytes"):
         files.read_text(path, 6)
     path.write_bytes(b"ab\xff")
-    with pytest.raises(DataError, match="not UTF-8: byte 2"):
+    with pytest.raises(DataError, match="not UTF-8 at byte 2"):
         files.read_text(path, 100)
     with pytest.raises(StorageError, match="Is a directory"):
         files.write_text(tmp_path, "")
 
 
 def test_a_new_file_is_complete_private_and_read_only(tmp_path: Path) -> None:
-    """Bytes and views of numbers go in as they are, in order."""
+    """Bytes and views of arrays are written unchanged and in order."""
     numbers = np.arange(3.0)
     path = tmp_path / "a.snb"
 
@@ -148,7 +148,7 @@ def test_a_new_file_is_complete_private_and_read_only(tmp_path: Path) -> None:
 
 
 def test_a_name_that_exists_is_never_overwritten(tmp_path: Path) -> None:
-    """Not a file, not a dangling link, not what appears while the new content is written."""
+    """A file, a dangling link, and a file created by another process while the content is written stay."""
     path, link = tmp_path / "a", tmp_path / "link"
     path.write_bytes(b"old")
     link.symlink_to("nowhere")
@@ -165,7 +165,7 @@ def test_a_name_that_exists_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_another_writers_temporary_file_is_left_alone(tmp_path: Path) -> None:
-    """Two writers of one name do not publish each other's half."""
+    """Otherwise two writers of one name could publish each other's partial content."""
     (tmp_path / ".a.tmp").write_bytes(b"theirs")
 
     with pytest.raises(StorageError, match=r"Cannot create .*\.a\.tmp: File exists"):
@@ -182,7 +182,7 @@ def test_another_writers_temporary_file_is_left_alone(tmp_path: Path) -> None:
 def test_every_refusal_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, reached: int, number: int, *, sticky: bool
 ) -> None:
-    """Each call of the way is refused in turn; afterwards the same name can be written."""
+    """Each system call is refused in turn, and afterwards the same name can be written."""
     write_new(tmp_path / "old", CONTENT)
     for nth in range(1, reached + 1):
         with monkeypatch.context() as patch:
@@ -203,7 +203,7 @@ def test_every_refusal_leaves_the_old_file_and_nothing_else(
 
 
 def test_what_cannot_be_removed_again_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Removing the temporary name may fail once; if it fails for ever the hint says what stays."""
+    """If removing keeps failing, the hint names the files that are left."""
     with monkeypatch.context() as patch:
         patch.setattr(os, "unlink", Fault(os.unlink, errno.EIO, 1, sticky=False))
         with pytest.raises(StorageError, match="Input/output error"):
@@ -218,7 +218,7 @@ def test_what_cannot_be_removed_again_is_named(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_exception_in_the_content_leaves_nothing(tmp_path: Path) -> None:
-    """What the caller raises while it makes the content comes through unchanged."""
+    """An exception that the caller's iterator raises is passed on."""
 
     def broken() -> Iterator[bytes]:
         yield b"half"
@@ -230,7 +230,7 @@ def test_an_exception_in_the_content_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_size_limit_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    """The kernel itself refuses, half-way through a chunk."""
+    """The operating system refuses in the middle of a chunk."""
     write_new(tmp_path / "old", CONTENT)
     child = run_python(
         "import resource, sys; from pathlib import Path; from streamnb.storage.files import write_new\n"
@@ -275,7 +275,7 @@ write_new(path, [b"one", b"two"])
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_kill_at_any_call_leaves_all_or_nothing(tmp_path: Path, when: str) -> None:
-    """The name is absent or complete; what else is left is swept."""
+    """The file is absent or complete, and a sweep removes temporary files."""
     seen = set()
     for nth in range(1, 20):
         path = tmp_path / f"{nth}.snb"
@@ -296,7 +296,7 @@ def test_a_kill_at_any_call_leaves_all_or_nothing(tmp_path: Path, when: str) -> 
 
 
 def test_a_directory_is_created_with_its_parents_and_privately(tmp_path: Path) -> None:
-    """Twice is as good as once."""
+    """Creating it a second time does nothing."""
     path = tmp_path / "a" / "b"
 
     files.make_directory(path)
@@ -309,7 +309,7 @@ def test_a_directory_is_created_with_its_parents_and_privately(tmp_path: Path) -
 def test_every_created_directory_is_made_durable_in_its_parent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A directory that a power cut could take back is an error."""
+    """A directory whose parent cannot be synced is an error, because a power cut could remove it."""
     for nth in (1, 2):
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", Fault(os.fsync, errno.EIO, nth, sticky=False))
@@ -318,7 +318,7 @@ def test_every_created_directory_is_made_durable_in_its_parent(
 
 
 def test_what_cannot_be_a_directory_of_snapshots_is_refused(tmp_path: Path) -> None:
-    """A file, a path through a file, a dangling link, a directory open to all."""
+    """A file, a path through a file, a dangling link, and a directory that every user can write in."""
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("nowhere")
     (tmp_path / "open").mkdir()
@@ -328,7 +328,7 @@ def test_what_cannot_be_a_directory_of_snapshots_is_refused(tmp_path: Path) -> N
         ("file", "is not a directory"),
         ("file/below", "Not a directory"),
         ("link", "File exists"),
-        ("open", "Every user may write"),
+        ("open", "Every user can write"),
     ):
         with pytest.raises(StorageError, match=reason) as caught:
             files.make_directory(tmp_path / name)
@@ -336,18 +336,18 @@ def test_what_cannot_be_a_directory_of_snapshots_is_refused(tmp_path: Path) -> N
 
 
 def test_an_unwritable_directory_is_refused() -> None:
-    """At the start, not at the first snapshot."""
+    """It is refused at the start, not only at the first snapshot."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name)
         path.chmod(0o555)
-        with unprivileged(), pytest.raises(StorageError, match="cannot be written by this user"):
+        with unprivileged(), pytest.raises(StorageError, match="This user cannot write in"):
             files.make_directory(path)
         with unprivileged(), pytest.raises(StorageError, match="Permission denied"):
             files.make_directory(path / "below")
 
 
 def test_names_are_listed_by_suffix_and_files_removed(tmp_path: Path) -> None:
-    """Sorted, without what is hidden; a second removal is an error."""
+    """The list is sorted and without hidden names; removing a file twice is an error."""
     for name in ("b.snb", "a.snb", ".c.snb", ".d.snb.tmp", "lock"):
         (tmp_path / name).touch()
 
@@ -361,7 +361,7 @@ def test_names_are_listed_by_suffix_and_files_removed(tmp_path: Path) -> None:
 
 
 def test_a_removal_that_is_not_durable_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The directory is forced to the disk after the removal."""
+    """The directory is synced after the removal, and a failure to do so is reported."""
     (tmp_path / "a").touch()
     monkeypatch.setattr(os, "fsync", Fault(os.fsync, errno.EIO, 1, sticky=False))
 
@@ -370,7 +370,7 @@ def test_a_removal_that_is_not_durable_is_an_error(tmp_path: Path, monkeypatch: 
 
 
 def test_only_temporary_files_are_swept(tmp_path: Path) -> None:
-    """A file that only looks similar stays."""
+    """Files with similar names stay."""
     for name in (".b.snb.tmp", ".a.tmp", "c.tmp", ".d", "e.snb"):
         (tmp_path / name).touch()
 

@@ -1,4 +1,4 @@
-"""Lines in and out: whatever is read or written, whole lines or a sentence."""
+"""Reading and appending lines: whole lines or an error, never part of a line."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tests.support.disk import Fault, names, run_python
 
 
 def every_line(path: Path, line_bytes_max: int, n: int) -> Iterator[bytes | LongLine]:
-    """Every line of an input, n at a time."""
+    """Yield every line of an input, read n at a time."""
     with open_lines(path, line_bytes_max) as reader:
         while not reader.ended:
             yield from reader.read_lines(n)
 
 
 def read_all(path: Path, line_bytes_max: int = 100, n: int = 1000) -> list[bytes | LongLine]:
-    """Every line of an input at once."""
+    """Return every line of an input."""
     return list(every_line(path, line_bytes_max, n))
 
 
 def test_lines_lose_their_terminator_and_nothing_else(tmp_path: Path) -> None:
-    r"""Blank lines count, ``\r\n`` ends a line, ``\r`` alone does not, the last newline may lack."""
+    r"""Blank lines count, ``\r\n`` ends a line, ``\r`` alone does not, the last newline may be missing."""
     path = tmp_path / "a"
     for content, lines in (
         (b"", []),
@@ -51,7 +51,7 @@ def test_lines_lose_their_terminator_and_nothing_else(tmp_path: Path) -> None:
 
 
 def expected(content: bytes, line_bytes_max: int) -> list[bytes | LongLine]:
-    """The definition of a line, written down plainly."""
+    """Return the lines of some content by the simplest definition, as the oracle."""
     *lines, last = content.split(b"\n")
     lines = [line.removesuffix(b"\r") for line in lines] + ([last] if last else [])
     return [line if len(line) <= line_bytes_max else LongLine(len(line)) for line in lines]
@@ -68,7 +68,7 @@ def expected(content: bytes, line_bytes_max: int) -> list[bytes | LongLine]:
 def test_lines_do_not_depend_on_how_they_are_read(
     content: bytes, line_bytes_max: int, chunk_bytes: int, n: int, *, packed: bool
 ) -> None:
-    """Whatever the size of a read, of a batch and of the longest line."""
+    """The sizes of reads and batches do not change the lines."""
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         path = Path(directory) / ("a.gz" if packed else "a")
         path.write_bytes(gzip.compress(content) if packed else content)
@@ -78,7 +78,7 @@ def test_lines_do_not_depend_on_how_they_are_read(
 
 
 def test_the_bound_of_a_line_is_its_own_length(tmp_path: Path) -> None:
-    """The terminator does not count; the line after a long one is read."""
+    """The terminator does not count towards the limit, and the line after a long one is read."""
     path = tmp_path / "a"
     path.write_bytes(b"12345\r\n123456\r\n" + b"x" * 1_000_000 + b"\nlast")
 
@@ -100,7 +100,7 @@ def test_a_long_line_is_passed_in_bounded_memory(tmp_path: Path) -> None:
 
 
 def test_many_long_lines_are_returned_in_smaller_batches(tmp_path: Path) -> None:
-    """Fewer lines than asked for, rather than any amount of memory."""
+    """Memory stays bounded because a call may return fewer lines than requested."""
     path = tmp_path / "a"
     path.write_bytes((b"x" * (1 << 20) + b"\n") * 40)
 
@@ -114,7 +114,7 @@ def test_many_long_lines_are_returned_in_smaller_batches(tmp_path: Path) -> None
 
 
 def test_skipping_says_how_many_lines_there_were(tmp_path: Path) -> None:
-    """More than there are is no error here; the end is known then."""
+    """Skipping past the end is not an error, and the reader knows afterwards that it has ended."""
     path = tmp_path / "a"
     path.write_bytes(b"".join(b"%d\n" % i for i in range(10_000)))
 
@@ -128,7 +128,7 @@ def test_skipping_says_how_many_lines_there_were(tmp_path: Path) -> None:
 
 
 def test_a_torn_gzip_file_gives_its_lines_and_then_an_error(tmp_path: Path) -> None:
-    """Cut at every byte: no line is invented, and the end is never reported."""
+    """A file cut at any byte gives only whole lines of the original, and then an error instead of an end."""
     content = b"".join(b'{"text": "%d"}\n' % (i * i) for i in range(50))
     whole = gzip.compress(content)
     lines = expected(content, 100)
@@ -141,11 +141,11 @@ def test_a_torn_gzip_file_gives_its_lines_and_then_an_error(tmp_path: Path) -> N
         assert got == lines[: len(got)]
         assert str(path) in caught.value.what
         assert size == 0 or f"after line {len(got)}:" in caught.value.what
-    assert got == lines  # only the checksum's last byte lacked
+    assert got == lines  # in the last round only one byte of the checksum is missing
 
 
 def test_a_damaged_gzip_file_is_an_error_that_stays(tmp_path: Path) -> None:
-    """Damage in the middle, in the checksum, or behind the end; asking again does not help."""
+    """Damage in the data, in the checksum or after the end is an error, and the error stays."""
     whole = gzip.compress(os.urandom(1000).hex().encode() + b"\n")
     path = tmp_path / "a.gz"
     for damaged in (whole[:300] + b"\0" * 9 + whole[309:], whole[:-6] + b"\0" + whole[-5:], whole + b"junk"):
@@ -157,7 +157,7 @@ def test_a_damaged_gzip_file_is_an_error_that_stays(tmp_path: Path) -> None:
 
 
 def test_an_input_that_cannot_be_read_is_a_data_error(tmp_path: Path) -> None:
-    """Missing, a directory, or a pipe that claims to be compressed."""
+    """A missing file, a directory, and a pipe whose name ends in ``.gz``."""
     reading, writing = os.pipe()
     (tmp_path / "pipe.gz").symlink_to(f"/dev/fd/{reading}")
     for path, reason in ((tmp_path / "missing", "No such file"), (tmp_path, "Is a directory")):
@@ -172,7 +172,7 @@ def test_an_input_that_cannot_be_read_is_a_data_error(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(20)
 def test_a_pipe_gives_what_has_come() -> None:
-    """Lines flow as they are written; a half line waits for its end; silence ends after the timeout."""
+    """Lines are returned as they arrive, half a line waits for its end, and a timeout returns nothing."""
     reading, writing = os.pipe()
     with open_lines(f"/dev/fd/{reading}", 100) as reader:
         os.close(reading)
@@ -198,7 +198,7 @@ def test_a_pipe_gives_what_has_come() -> None:
 
 
 def test_standard_input_and_output_are_a_dash() -> None:
-    """And stay open when the reader and the appender are closed."""
+    """Closing the reader and the appender leaves standard input and output open."""
     child = run_python(
         "import os; from streamnb.storage.lines import open_append, open_lines\n"
         "reader, out = open_lines('-', 100), open_append('-')\n"
@@ -217,7 +217,7 @@ def test_standard_input_and_output_are_a_dash() -> None:
 
 
 def test_lines_are_appended_and_a_torn_one_stays_alone(tmp_path: Path) -> None:
-    """A file that a killed writer left in the middle of a line is not glued to."""
+    """New lines are not joined to a torn line that a killed writer left at the end."""
     path = tmp_path / "a"
     with open_append(path) as out:
         out.write([b"one", b"two"])
@@ -233,7 +233,7 @@ def test_lines_are_appended_and_a_torn_one_stays_alone(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_appended_to_is_refused(tmp_path: Path) -> None:
-    """A directory, a missing parent, a compressed file."""
+    """A directory, a file in a missing directory, and a compressed file."""
     with pytest.raises(StorageError, match="Is a directory"):
         open_append(tmp_path)
     with pytest.raises(StorageError, match="No such file"):
@@ -245,7 +245,7 @@ def test_what_cannot_be_appended_to_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_has_gone_ends_delivery() -> None:
-    """The command line knows it by the cause."""
+    """The error's cause is a `BrokenPipeError`, by which the command line recognizes it."""
     reading, writing = os.pipe()
     with open_append(f"/dev/fd/{writing}") as out:
         out.write([b"read"])
@@ -262,7 +262,7 @@ def test_a_reader_that_has_gone_ends_delivery() -> None:
 def test_after_a_refused_line_nothing_more_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    """A second fsync could claim success for lost lines, so there is none."""
+    """A second fsync could report success for lost lines, so none is called."""
     path = tmp_path / "a"
     with open_append(path) as out:
         out.write([b"one"])

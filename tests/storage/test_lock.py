@@ -1,4 +1,4 @@
-"""A directory's lock: exclusive, and free when its holder dies."""
+"""A directory's lock is exclusive, and it is free as soon as its holder has died."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.disk import names, run_python
 
 
 def test_a_lock_is_exclusive_and_dies_with_its_holder(tmp_path: Path) -> None:
-    """Another process holds it until it is killed; then it is free without any cleaning."""
+    """Another process holds it until it is killed; then it is free without any cleanup."""
     child = run_python(
         "import sys, time; from pathlib import Path; from streamnb.storage.lock import lock_directory\n"
         "lock = lock_directory(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)",
@@ -24,7 +24,7 @@ def test_a_lock_is_exclusive_and_dies_with_its_holder(tmp_path: Path) -> None:
     assert child.stdout.readline() == b"held\n"
     with pytest.raises(StorageError) as caught:
         lock_directory(tmp_path)
-    holder = f"another learner, process {child.pid} on "
+    holder = f"another learner; the lock file names process {child.pid} on "
     assert caught.value.what.startswith(f"The snapshot directory {tmp_path} is in use by {holder}")
     assert caught.value.hint
 
@@ -38,7 +38,7 @@ def test_a_lock_is_exclusive_and_dies_with_its_holder(tmp_path: Path) -> None:
 
 
 def test_a_lock_needs_its_directory(tmp_path: Path) -> None:
-    """And is no link to somewhere else."""
+    """A missing directory is an error, and so is a lock file that is a link."""
     with pytest.raises(StorageError, match="No such file"):
         lock_directory(tmp_path / "missing")
     (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")

@@ -1,4 +1,4 @@
-"""A snapshot: state and offsets in one value, back from its file as they were."""
+"""A snapshot comes back from its file unchanged, and a file with a wrong header is refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamnb.storage.snapshot_file import FORMAT
 
 
 def example(**parts: Any) -> Snapshot:  # noqa: ANN401 - the parts of a snapshot, by name
-    """A snapshot with something in every part."""
+    """Return a snapshot with a value in every field."""
     whole: dict[str, Any] = {
         "values": {"classes": ["ham"], "learned": 3},
         "sections": {"counts": np.array([[1.0, 2.0]])},
@@ -38,12 +38,12 @@ def example(**parts: Any) -> Snapshot:  # noqa: ANN401 - the parts of a snapshot
 
 
 def data_of(snapshot: Snapshot) -> bytes:
-    """Its file."""
+    """Return the bytes of a snapshot's file."""
     return b"".join(snapshot_file.encode(snapshot))
 
 
 def test_every_part_comes_back() -> None:
-    """Equal, and the arrays to the bit."""
+    """All fields are equal, and arrays are equal bit by bit."""
     before = example()
     after = snapshot_file.decode(data_of(before))
     for field in dataclasses.fields(Snapshot):
@@ -53,7 +53,7 @@ def test_every_part_comes_back() -> None:
 
 
 def test_a_number_is_given_without_touching_the_rest() -> None:
-    """A copy: the value itself stays as it was."""
+    """`numbered` returns a copy and does not change the original."""
     before = example()
     after = before.numbered(9)
     assert (before.sequence, after.sequence) == (4, 9)
@@ -66,38 +66,38 @@ def test_a_number_is_given_without_touching_the_rest() -> None:
     ids=["lost", "twice", "back"],
 )
 def test_accounts_that_do_not_balance_are_refused(account: Account) -> None:
-    """Something was lost or counted twice, and nobody can tell what."""
+    """Such accounts mean that a record was lost or counted twice."""
     with pytest.raises(SnapshotError, match="do not balance"):
         snapshot_file.decode(data_of(example(accounts={Partition("mail", 0): account})))
 
 
 def header() -> dict[str, Any]:
-    """The header of the example."""
+    """Return the header of the example."""
     return container.decode(data_of(example())).header
 
 
 @pytest.mark.parametrize("name", sorted(header()))
 @pytest.mark.parametrize("change", ["absent", "null", "of another type"])
 def test_a_header_that_lacks_a_part_is_refused(name: str, change: str) -> None:
-    """Missing, null, or a list of a list."""
+    """Each field in turn is missing, null, or a nested list."""
     broken = header()
     if change == "absent":
         del broken[name]
     else:
         broken[name] = None if change == "null" else [[1]]
-    with pytest.raises(SnapshotError, match="header is not a snapshot's"):
+    with pytest.raises(SnapshotError, match="header is not that of a snapshot"):
         snapshot_file.decode(b"".join(container.encode(broken, {})))
 
 
 def test_a_part_from_the_future_is_refused() -> None:
-    """A minor version adds sections, not parts of the header: what it meant could not be kept."""
+    """A minor version may add sections but no header fields, which an older reader would drop."""
     with pytest.raises(SnapshotError, match="telepathy"):
         snapshot_file.decode(b"".join(container.encode({**header(), "telepathy": 1}, {})))
 
 
 def test_a_container_of_something_else_is_refused() -> None:
-    """By its format's name."""
-    with pytest.raises(SnapshotError, match="header is not a snapshot's"):
+    """The `format` field distinguishes snapshots from other containers."""
+    with pytest.raises(SnapshotError, match="header is not that of a snapshot"):
         snapshot_file.decode(b"".join(container.encode({**header(), "format": FORMAT + "s"}, {})))
 
 
@@ -111,7 +111,7 @@ JSON = st.recursive(
 
 
 def without_nulls(value: object) -> object:
-    """A setting that is null is the same as one that is absent."""
+    """Return a value without keys that are null, which mean the same as absent keys."""
     if not isinstance(value, dict):
         return value
     return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
@@ -119,7 +119,7 @@ def without_nulls(value: object) -> object:
 
 @given(then=JSON, now=JSON)
 def test_settings_differ_where_they_differ(then: object, now: object) -> None:
-    """No line for what is equal, at least one for what is not, in both directions."""
+    """Equal settings give no line, different ones at least one, in both directions."""
     assert differences(then, then) == []
     lines = differences(then, now)
     equal = fingerprint({"x": without_nulls(then)}) == fingerprint({"x": without_nulls(now)})
@@ -128,7 +128,7 @@ def test_settings_differ_where_they_differ(then: object, now: object) -> None:
 
 
 def test_a_difference_names_its_path() -> None:
-    """What it was, what it is now; a key that only one has stands against null."""
+    """A line has the path, the old and the new value; a missing key is shown as null."""
     then = {"model": {"views": [{"name": "a"}], "head": "product", "old": 1}}
     now = {"model": {"views": [{"name": "b"}], "head": "product", "new": {"x": True}}}
     assert differences(then, now) == [
