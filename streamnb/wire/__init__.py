@@ -1,8 +1,8 @@
-"""Bytes to messages and scores to bytes: what other programs send and read.
+"""The formats that other programs send and read: records decoded to messages, scores encoded to JSON.
 
 It knows JSON, the fields of a message, why a record is refused, and the form of a score (`schemas/` holds
-both as JSON Schemas). It must not know which model scores, where records come from, or what becomes of a
-refused one.
+both as JSON Schemas). It must not know which model scores, where records come from, or what happens to a
+refused record.
 """
 
 from streamnb.wire.abstention import REASONS

@@ -1,6 +1,6 @@
-"""When a score names no class: too little is known to say, and the reader of the scores had better be told.
+"""Abstention: a score names no class when the evidence is too thin.
 
-The posterior is published all the same; only the prediction is withheld, and the reason stands beside it.
+Only the prediction is withheld. The posterior is still published, and the reason with it.
 """
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ from numpy.typing import NDArray
 from streamnb.base import Floats, Scores
 
 REASONS = ("too_few_learned", "too_few_known_tokens", "unsure")
-PREDICTED = -1  # what stands in place of a reason where there is none
+PREDICTED = -1  # instead of an index into `REASONS`: the score names a class
 
 
 class Abstain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a score must rest on to name a class. By default it always does.
+    """The least evidence with which a score names a class. With the defaults every score does.
 
     Parameters
     ----------
     learned_min : float
-        Messages learned of the class of which fewest were; a weight counts as so many, and a class that is
-        declared and never labelled has none.
+        The least total weight of learned messages that every class must have. A class that is declared and
+        has no labels yet has 0.
     known_tokens_min : int
-        Distinct tokens of the first text view that some labelled message has taught.
+        The least number of distinct tokens of the first text view that occur in learned messages.
     posterior_min : float
-        The likeliest class's posterior.
+        The least posterior of the likeliest class.
     between : mapping of str to (float, float)
-        By class, a low and a high posterior: in the open interval between them, the score names none. For
-        costs that differ: ``{"spam": (0.2, 0.99)}`` delivers below, puts aside above, and asks in between.
+        A low and a high posterior per class: the score abstains if the class's posterior lies strictly
+        between them. Useful when errors differ in cost: with ``{"spam": (0.2, 0.99)}`` a message is
+        delivered up to 0.2, put aside from 0.99 on, and shown to a person in between.
 
     Examples
     --------
@@ -47,22 +48,24 @@ class Abstain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     between: dict[str, tuple[float, float]] = {}
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a bound that no score could be held to."""
+        """Raise ``ValueError`` for a bound outside its range."""
         if not 0 <= self.learned_min < float("inf") or self.known_tokens_min < 0:
             raise ValueError("`learned_min` and `known_tokens_min` must not be below 0")
         if not 0 <= self.posterior_min <= 1:
             raise ValueError("`posterior_min` must be from 0 to 1")
         for name, (low, high) in self.between.items():
             if not 0 <= low < high <= 1:
-                raise ValueError(f"`between`: of {name!r}, 0 <= low < high <= 1 must hold")
+                raise ValueError(f"`between`: the bounds of {name!r} must be 0 <= low < high <= 1")
 
     def reasons(self, scores: Scores) -> NDArray[np.int64] | None:
-        """Of each row its place in `REASONS`, or `PREDICTED`; of several reasons the first.
+        """Return why each row abstains: an index into `REASONS`, or `PREDICTED` if it does not.
+
+        If several reasons apply, the first in `REASONS` is returned.
 
         Returns
         -------
         ndarray of int64, shape (n,), or None
-            ``None`` where the rule is off.
+            ``None`` if all bounds have their defaults, so that no row can abstain.
         """
         if self == Abstain():
             return None

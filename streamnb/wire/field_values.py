@@ -1,4 +1,4 @@
-"""The values of one message's fields, read from its JSON: each accepted as it is or refused with a reason."""
+"""Readers of one field's JSON value: each accepts a value unchanged or refuses the record with a reason."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 from streamnb.base import NUMBER_MAX, WEIGHT_MAX
 from streamnb.errors import RecordError
 
-ID_MAX = 1 << 53  # integers past it are not the same number to every reader of JSON
+ID_MAX = 1 << 53  # JSON parsers that read numbers as doubles change larger integers
 ID_CHARACTERS_MAX = 1024
 Id = str | int
 
 
 def read_id(value: object, path: str) -> Id | None:
-    """Return an id: a string or an integer, or ``None``; raise ``RecordError`` for anything else."""
+    """Return an id, a string or an integer, or ``None``; raise ``RecordError`` for anything else."""
     if isinstance(value, int | float) and abs(value) > ID_MAX:
         raise RecordError("number_range", f"The id {value} is past 2^53; write it as a string.")
     if isinstance(value, bool | float | list | dict) or value == "":
@@ -24,7 +24,7 @@ def read_id(value: object, path: str) -> Id | None:
 
 
 def read_weight(value: object, path: str) -> float:
-    """Return a weight above 0 and at most 1e9, 1 where there is none; raise ``RecordError`` for the rest."""
+    """Return a weight above 0 and at most 1e9, or 1 for ``None``; raise ``RecordError`` for others."""
     if value is None:
         return 1.0
     weight = read_number(value, path)
@@ -44,11 +44,12 @@ def read_category(value: object, path: str) -> str | int | float | bool | None:
     """Return a string, number or truth value, or ``None``; raise ``RecordError`` for anything else."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise RecordError("schema", f"Field `{path}` must be a category, not {type(value).__name__}.")
+    what = f"Field `{path}` must be a string, a number, true or false, not {type(value).__name__}."
+    raise RecordError("schema", what)
 
 
 def read_number(value: object, path: str) -> float | None:
-    """Return a finite number within 1e100, or ``None``; raise ``RecordError`` for anything else."""
+    """Return a number from -1e100 to 1e100, or ``None``; raise ``RecordError`` for anything else."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):

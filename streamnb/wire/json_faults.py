@@ -1,4 +1,4 @@
-"""Why a record's bytes are not one JSON document, in words that help whoever wrote them."""
+"""Why a record's bytes are not one JSON document, in words that help the sender to correct them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UTF_16 = re.compile(rb"(?:[\t-~]\x00){2}|(?:\x00[\t-~]){2}")
 
 
 def json_fault(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
-    """What to say of a record that the parser refused.
+    """Return the refusal of a record that the JSON parser rejected, with the likely cause.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def json_fault(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
     ...     orjson.loads(b'{"id": NaN}')
     ... except orjson.JSONDecodeError as error:
     ...     print(json_fault(b'{"id": NaN}', error))
-    NaN and Infinity are no JSON numbers.
+    NaN and Infinity are not JSON numbers.
     """
     what = error.msg
     if _UTF_16.match(value):
@@ -40,9 +40,9 @@ def json_fault(value: bytes, error: orjson.JSONDecodeError) -> RecordError:
     if "surrogate" in what:
         return RecordError("lone_surrogate", f"A string holds half of a surrogate pair: {what}.")
     if "depth" in what or "ecursion" in what:
-        return RecordError("too_deep", "The JSON is nested past 1,024.")
+        return RecordError("too_deep", "The JSON is nested more than 1,024 levels deep.")
     if text.startswith(("NaN", "Infinity"), error.pos):
-        return RecordError("number_range", "NaN and Infinity are no JSON numbers.")
+        return RecordError("number_range", "NaN and Infinity are not JSON numbers.")
     if "infinity" in what:
         return RecordError("number_range", f"A number is too large: {what}.")
-    return RecordError("json_syntax", f"Not one JSON document: {what}.")
+    return RecordError("json_syntax", f"The record is not one JSON document: {what}.")

@@ -1,8 +1,8 @@
-"""A message: a record decoded into an id, fields, perhaps a label and a weight; refused with a reason.
+"""Decoding of records into messages: id, fields, label, weight. Unusable records are refused with a reason.
 
-The parser (orjson) refuses NaN, infinities, lone surrogates, byte order marks and nesting past 1,024. Of
-two equal keys the last one counts. Nothing is turned into text that was not text, so that 1, "1" and true
-never become one class by accident.
+The parser (orjson) refuses NaN, infinities, lone surrogates, byte order marks and nesting past 1,024. If a
+key occurs twice, the last value counts. Values are not converted to text, so 1, "1" and true do not become
+the same class by accident.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from streamnb.wire.field_values import (
 )
 from streamnb.wire.json_faults import json_fault
 
-OWN = "streamnb."  # of the headers of dead letters
-LABEL_CHARACTERS_MAX = 256  # every later score names every class: one long label would make all of them long
+OWN = "streamnb."  # prefix of the headers that streamnb adds to dead letters
+LABEL_CHARACTERS_MAX = 256  # every score lists every class, so one long label would lengthen all later scores
 
 _ABSENT = frozenset({NoneType})
 _STRINGS = _ABSENT | {str}
@@ -39,10 +39,11 @@ _FLAGS = _ABSENT | {bool}
 _CATEGORIES = _ABSENT | {str, int, float, bool}
 
 Read = Callable[[object, str], object]
-"""Reads the value at a path or raises a `RecordError`: what a value may be is said there alone."""
+"""Checks the value at a path and returns it, or raises a `RecordError`."""
 Refusal = tuple[int, RecordError]
+"""A row of the record batch, and why it is refused."""
 Faults = dict[int, RecordError]
-"""Why messages are refused, by their place."""
+"""Why records are refused, by index: among the parsed messages, or by row in `Decoder._envelopes`."""
 
 
 class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,16 +85,16 @@ class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class Messages:
-    """The usable messages of a record batch, as columns, and what became of the others.
+    """The usable messages of a record batch, as columns, and why the other records were refused.
 
     Parameters
     ----------
     rows : list of int
-        Where each message stands in the record batch.
+        The row of each message in the record batch.
     ids : list of str, int or None
     batch : Batch
     refused : list of (int, RecordError)
-        Rows that hold no usable message.
+        The rows without a usable message, and the reasons.
     """
 
     rows: list[int]
@@ -103,16 +104,16 @@ class Messages:
 
 
 class Decoder:
-    """Turns records into messages.
+    """Decodes records into messages.
 
     Parameters
     ----------
     fields : MessageFields
     labels : mapping of str to str
-        What a label's JSON stands for: ``{"true": "spam"}``. A string that is not named stands for itself;
-        anything else must be named.
+        The class of a label by the label's JSON: ``{"true": "spam"}``. A string that is not in the mapping is
+        the class itself; a label of another type must be in the mapping.
     timed : bool
-        Whether messages carry their records' timestamps, which a model that forgets by time looks at.
+        Whether messages get their records' timestamps, which only a model that forgets by time reads.
 
     Examples
     --------
@@ -139,17 +140,18 @@ class Decoder:
         self._needed = fields.text or tuple(self._readers)
 
     def state_settings(self) -> dict[str, object]:
-        """The settings that the statistics depend on: not the limit, nor what a message is called."""
+        """Return the settings that the statistics depend on: all but the limits and the path of the id."""
         fields = msgspec.to_builtins(self.fields)
         for limit_or_name in ("bytes_max", "key_bytes_max", "headers_max", "id"):
             del fields[limit_or_name]
         return {"fields": fields, "labels": self.labels}
 
     def decode(self, records: RecordBatch) -> Messages:
-        """Decode a batch; never raises for what a record holds.
+        """Return the messages of a batch; no content of a record raises an error.
 
-        Record by record this is: parse it, read id, label, weight and the fields in turn; the first refusal
-        counts. It is done column by column, where a column of nothing but harmless types is taken whole.
+        The result is as if each record were parsed and its id, label, weight and fields were read in turn, up
+        to the first fault. For speed the code works column by column, and returns a column unchanged if none
+        of its values has a type that needs a check.
         """
         parsed, rows, refused = self._parse(records.values, self._envelopes(records))
         faults: Faults = {}
@@ -178,7 +180,7 @@ class Decoder:
         return Messages(rows, ids, batch, refused)
 
     def _envelopes(self, records: RecordBatch) -> Faults:
-        """Rows that are refused for their key or their headers, whatever they hold."""
+        """Return the rows that are refused because of their key or headers, whatever their value."""
         refused: Faults = {}
         keys_max, headers_max = self.fields.key_bytes_max, self.fields.headers_max
         if any(records.keys) and max(len(key or b"") for key in records.keys) > keys_max:
@@ -195,12 +197,12 @@ class Decoder:
 
     @staticmethod
     def _refuse_own(records: RecordBatch, rows: list[int], labels: list[Any], faults: Faults) -> None:
-        """A label must not come from a record that streamnb wrote, or it would learn from itself."""
+        """Refuse labelled records that streamnb wrote, from which a model could learn its own output."""
         if not any(records.headers):
             return
         for i, row in enumerate(rows):
             if labels[i] is not None and any(name.startswith(OWN) for name, _ in records.headers[row]):
-                what = f"It has a label, and a header `{OWN}*`: streamnb wrote it, as a dead letter for one."
+                what = f"It has a label and a header `{OWN}*`: streamnb wrote it, as it does dead letters."
                 faults.setdefault(i, RecordError("own_output", what))
 
     def _refuse_empty(self, fields: Mapping[str, list[Any]], n: int, faults: Faults) -> None:
@@ -208,14 +210,14 @@ class Decoder:
         for path in self._needed:
             column = fields[path]
             empty = [i for i in empty if column[i] is None]
-        what = f"None of the fields {list(self._needed)} is there."
+        what = f"The record has none of the fields {list(self._needed)}."
         for i in empty:
             faults.setdefault(i, RecordError("missing_text", what))
 
     def _parse(
         self, values: list[bytes | None], envelopes: Faults
     ) -> tuple[list[dict[str, object]], list[int], list[Refusal]]:
-        """The objects in records, the rows they stand in, and the rows that hold none."""
+        """Return the parsed JSON objects, the row of each, and the rows that were refused."""
         parsed: list[dict[str, object]] = []
         rows: list[int] = []
         refused: list[Refusal] = []
@@ -254,7 +256,7 @@ class Decoder:
         return _read(column, self.fields.id, read_id, _ABSENT, faults)
 
     def _labels(self, column: list[Any], faults: Faults) -> list[Any]:
-        """Labels are few: each is read once, unless one is refused or equals another of another type."""
+        """Return the labels of a column; each distinct string is read once, because labels are few."""
         path = self.fields.label
         if _STRINGS.issuperset(map(type, column)):
             given, refused = list(set(column)), Faults()
@@ -271,9 +273,9 @@ class Decoder:
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
         label = self.labels.get(text, value)
         if not isinstance(label, str):
-            raise RecordError("label", f"The label {text} is no string, and `[labels]` does not map it.")
+            raise RecordError("label", f"The label {text} is not a string, and `[labels]` does not map it.")
         if not label:
-            raise RecordError("label", "The label is empty; leave it out where there is none.")
+            raise RecordError("label", "The label is empty; leave it out of a message without a label.")
         if len(label) > LABEL_CHARACTERS_MAX:
             what = f"The label has {len(label)} characters, more than {LABEL_CHARACTERS_MAX}."
             raise RecordError("label", what)
@@ -281,7 +283,7 @@ class Decoder:
 
 
 def _all_objects(values: list[bytes | None], bytes_max: int) -> list[dict[str, object]] | None:
-    """The objects of a batch without a fault, which most are; ``None`` where each has to be looked at."""
+    """Return the JSON objects of a batch without faults, the usual case, or ``None`` if there is a fault."""
     there = [value for value in values if value is not None]
     if len(there) < len(values) or max(map(len, there), default=0) > bytes_max:
         return None
@@ -293,17 +295,17 @@ def _all_objects(values: list[bytes | None], bytes_max: int) -> list[dict[str, o
 
 
 def _times(records: RecordBatch, rows: Sequence[int]) -> list[float | None]:
-    """When the records in those rows were made, in seconds; ``None`` where the log does not say."""
+    """Return the timestamps of these rows in seconds; ``None`` where the log has none."""
     stamps = records.timestamps_ms
     return [stamps[row] / 1000.0 if stamps[row] >= 0 else None for row in rows]
 
 
 def _column(parsed: list[dict[str, object]], path: str) -> list[Any]:
-    """The value at a path of each message; ``None`` where it leads nowhere."""
+    """Return the value at a path in each message, ``None`` where the path does not exist."""
     first, *others = path.split(".")
     column: list[Any]
     try:
-        column = list(map(itemgetter(first), parsed))  # sooner, where no message is without it
+        column = list(map(itemgetter(first), parsed))  # the fast way, if every message has the key
     except KeyError:
         column = [message.get(first) for message in parsed]
     for key in others:
@@ -314,9 +316,10 @@ def _column(parsed: list[dict[str, object]], path: str) -> list[Any]:
 def _read(
     column: list[Any], path: str, read: Read, as_they_are: frozenset[type], faults: Faults
 ) -> list[Any]:
-    """Read each value of a column; a row is refused for the first fault that is found in it.
+    """Return the values of a column as `read` returns them, and add refusals to `faults`.
 
-    `as_they_are` names the types whose every value `read` would give back unchanged.
+    A row keeps the first fault that was found in it. `as_they_are` lists the types whose values `read` always
+    returns unchanged.
     """
     if as_they_are.issuperset(map(type, column)):
         return column

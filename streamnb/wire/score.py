@@ -1,7 +1,8 @@
-"""A score: what is published of a message. Its identity is the source address, so a repeat is known.
+"""Encoding of scores as JSON. A score's identity is its source address, by which a reader detects repeats.
 
-The form is `schemas/score.schema.json`; tests hold what is emitted to it. A batch is encoded column by
-column: orjson writes the numbers of many rows at once, and the rows fill a template of what is alike in all.
+The form is `schemas/score.schema.json`, and tests validate encoded scores against it. A batch is encoded
+column by column: orjson writes the numbers of many rows at once, and a template holds the text that all rows
+have in common.
 """
 
 from __future__ import annotations
@@ -22,20 +23,21 @@ from streamnb.wire.template import Column, Table, filled
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a score carries, and which messages get one published.
+    """Settings of the published scores: which messages get one, and its optional fields.
 
     Parameters
     ----------
     emit : {"all", "unlabelled"}
-        Whether messages that came with a label are scored in public too.
+        Whether to publish a score for every message or only for those without a label.
     raw_posterior : bool
-        The product head's posterior over the same counts, beside the calibrated one.
+        Add the product head's posterior over the same counts to the calibrated one.
     explanation : int
         How many tokens to explain the score by; 0 for no explanation.
     state : bool
-        The offsets learned when the score was computed, partition by partition: enough to compute it again.
+        Add the next offset of each partition that the model had learned up to: enough to compute the score
+        again.
     abstain : Abstain
-        When no class is named.
+        When a score names no class.
     """
 
     emit: Literal["all", "unlabelled"] = "all"
@@ -45,7 +47,7 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     abstain: Abstain = Abstain()
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a negative number of tokens."""
+        """Raise ``ValueError`` for a negative number of tokens."""
         if self.explanation < 0:
             raise ValueError("`explanation` must not be below 0")
 
@@ -60,27 +62,30 @@ def encode_scores(
     states: Sequence[Mapping[str, int]] | None = None,
     abstained: NDArray[np.int64] | None = None,
 ) -> list[bytes]:
-    """Scores as JSON, one object a row.
+    """Return scores as JSON, one object per row.
 
     Parameters
     ----------
     scores : Scores
     ids : sequence of str, int or None, length n
-        ``None``: the source address stands in, ``topic-partition-offset``.
+        For ``None`` the id is the source address, ``topic-partition-offset``.
     model : str
         The model's name.
-    partition, offsets
-        The source addresses, one offset a row.
+    partition : Partition
+        The partition that the messages came from.
+    offsets : sequence of int
+        The offset of each row's record.
     states : sequence of mapping of str to int, optional
-        Next offset by partition, of what the model had learned at each row.
+        For each row, the next offset per partition of the records that the model had learned.
     abstained : ndarray of int64, shape (n,), optional
-        What `Abstain.reasons` says: the rows that name no class, and why.
+        The result of `Abstain.reasons`: which rows name no class, and why.
 
     Returns
     -------
     list of bytes
-        Without newlines. Of equal posteriors the smallest class is the prediction, as in
-        `streamnb.base.batch.likeliest`; what no JSON number can say (the log odds of an only class) is null.
+        Objects without newlines. Of several classes with the same posterior the prediction is the smallest,
+        as in `streamnb.base.batch.likeliest`. A number that JSON cannot represent, such as the log odds of an
+        only class, is null.
 
     Examples
     --------
@@ -93,15 +98,15 @@ def encode_scores(
     if not len(scores):
         return []
     names = scores.classes_as_text()
-    of_ids = _lines(
+    id_texts = _json_of_each(
         [
             f"{partition}-{offset}" if given is None else given
             for given, offset in zip(ids, offsets, strict=True)
         ]
     )
-    said = [b""] * len(scores)
+    flag_texts = [b""] * len(scores)
     for row in np.flatnonzero(scores.flags).tolist():
-        said[row] = _flags(int(scores.flags[row]))
+        flag_texts[row] = _flags(int(scores.flags[row]))
     tails: list[list[bytes]] = []
     if abstained is not None:
         tails.append([_WHY[reason] for reason in abstained.tolist()])
@@ -111,7 +116,7 @@ def encode_scores(
         tails.append([b',"state":' + _json(state) for state in states])
     tokens = np.column_stack([scores.known_tokens, scores.unknown_tokens, scores.learned])
     values: list[bytes] = []
-    # Classes appear in the middle of a batch: each run of rows that know the same ones has a template.
+    # A class can appear in the middle of a batch, so each run of rows with the same classes has a template.
     changes = np.flatnonzero(np.diff(scores.n_classes, prepend=-1)).tolist()
     for begin, end in pairwise([*changes, len(scores)]):
         known = names[: scores.n_classes[begin]]
@@ -121,14 +126,14 @@ def encode_scores(
             for row in np.flatnonzero(abstained[rows] != PREDICTED).tolist():
                 predictions[row] = b"null"
         parts: list[Column] = [
-            of_ids[rows],
+            id_texts[rows],
             predictions,
             _numbers(scores.posterior[rows, columns]),
             _numbers(scores.log_odds[rows, columns]),
             _numbers(tokens[rows]),
             _counts(scores.learned_by_class[rows, columns]),
             Table(_json(list(offsets[rows]))[1:-1], 1),
-            said[rows],
+            flag_texts[rows],
         ]
         if scores.raw_posterior is not None:
             parts.append(_numbers(scores.raw_posterior[rows, columns]))
@@ -139,10 +144,13 @@ def encode_scores(
 
 
 def _template(known: Sequence[str], model: str, partition: Partition, raw: bool, tails: int) -> list[bytes]:
-    """A score's JSON in pieces, cut wherever rows differ; `tails` is how many places end it."""
+    """Return the JSON of a score in pieces, cut wherever rows differ.
+
+    `tails` is the number of optional fields at the end, each of which a row may leave empty.
+    """
     by_class = b",".join(_json(name) + b":" + _PLACE for name in known)
-    whose = _json({"model": model, "source": {"topic": partition.topic, "partition": partition.number}})
-    whole = b"".join(
+    address = _json({"model": model, "source": {"topic": partition.topic, "partition": partition.number}})
+    template = b"".join(
         [
             b'{"id":%b,"prediction":%b,"posterior":{' % (_PLACE, _PLACE),
             by_class,
@@ -152,14 +160,14 @@ def _template(known: Sequence[str], model: str, partition: Partition, raw: bool,
             b',"learned_by_class":{',
             by_class,
             b"},",
-            whose[1:-2],
+            address[1:-2],
             b',"offset":%b}%b' % (_PLACE, _PLACE),
             b',"raw_posterior":{' + by_class + b"}" if raw else b"",
             _PLACE * tails,
             b"}",
         ]
     )
-    return whole.split(_PLACE)
+    return template.split(_PLACE)
 
 
 def _predictions(known: Sequence[str], posterior: Floats) -> list[bytes]:
@@ -175,15 +183,15 @@ def _numbers(table: Floats | NDArray[np.int64]) -> Table:
 
 
 def _counts(table: Floats) -> Table:
-    """`_numbers` of counts, whole ones without a point."""
-    if (table < 2.0**53).all() and (table == np.trunc(table)).all():  # sooner than floats
+    """Return `_numbers` of a table of counts, with whole numbers written without a decimal point."""
+    if (table < 2.0**53).all() and (table == np.trunc(table)).all():  # faster than editing the text
         return _numbers(table.astype(np.int64))
     text, width = _numbers(table)
     return Table((text + b",").replace(b".0,", b",")[:-1], width)
 
 
-def _lines(values: Sequence[str | int]) -> list[bytes]:
-    """The JSON of each value: written one a line, where no value holds a newline."""
+def _json_of_each(values: Sequence[str | int]) -> list[bytes]:
+    """Return the JSON of each value, by writing all on lines: JSON strings hold no raw newline."""
     return orjson.dumps(values, option=orjson.OPT_INDENT_2)[4:-2].split(b",\n  ")
 
 
@@ -194,5 +202,5 @@ def _flags(flags: int) -> bytes:
 _json = orjson.dumps
 _compiled = twins.load("streamnb.wire._template")
 _filled = _compiled.filled if _compiled else filled
-_PLACE = b"\0"  # which no JSON holds
-_WHY = [*(b',"abstained":' + _json(reason) for reason in REASONS), b""]  # `PREDICTED` is the last
+_PLACE = b"\0"  # marks where rows differ; JSON text never contains this byte
+_WHY = [*(b',"abstained":' + _json(reason) for reason in REASONS), b""]  # `PREDICTED`, -1, is the last one

@@ -1,4 +1,4 @@
-"""A template filled row by row from columns: many alike documents, without an object for each part of one."""
+"""Filling a template from columns: it builds many similar documents without a Python object for each part."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 
 class Table(NamedTuple):
-    """Columns of JSON's numbers, as one text.
+    """Several columns of JSON numbers in one text.
 
     Parameters
     ----------
     text : bytes
-        Row by row, with a comma between each two and nothing else.
+        The numbers row by row, separated by commas and nothing else.
     width : int
-        How many columns.
+        How many columns there are.
     """
 
     text: bytes
@@ -25,23 +25,23 @@ Column = list[bytes] | Table
 
 
 def filled(pieces: Sequence[bytes], columns: Sequence[Column]) -> list[bytes]:
-    """The rows: each has the pieces, and between them its own part of every column.
+    """Return one document per row: the pieces, with the row's value of each column between them.
 
     Parameters
     ----------
     pieces : sequence of bytes
-        One more than there are columns, those of tables counted one by one.
+        The text around the values: one piece more than there are columns, counting each column of a table.
     columns : sequence of (list of bytes) or Table
-        At least one, all as long.
+        At least one column; all have the same length.
 
     Raises
     ------
     ValueError
-        They are not.
+        The columns differ in length, or the numbers of pieces and columns do not match.
 
     Notes
     -----
-    The specification of `_template.filled`, which is there where a compiler was.
+    This is the specification of its compiled twin `_template.filled`.
 
     Examples
     --------

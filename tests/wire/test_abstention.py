@@ -1,4 +1,4 @@
-"""A score that rests on too little names no class, and says why; what it would have said stays published."""
+"""A score with too little evidence names no class and gives the reason; its posterior is still published."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def scores_of(
     known: Sequence[int] | None = None,
     n_classes: Sequence[int] | None = None,
 ) -> Scores:
-    """Scores of the classes ham, spam and eggs; by default of much evidence."""
+    """Return scores of the classes ham, spam and eggs, by default with plenty of evidence."""
     p = np.array(posterior, np.float64)
     n, width = p.shape
     zeros = np.zeros(n, np.int64)
@@ -47,19 +47,19 @@ def scores_of(
 
 
 def reasons(rule: Abstain, scores: Scores) -> list[int]:
-    """The rule's word on each row."""
+    """Return the rule's reason for each row."""
     found = rule.reasons(scores)
     assert found is not None
     return [int(reason) for reason in found]
 
 
 def test_a_rule_that_is_off_costs_nothing() -> None:
-    """The default: no column is looked at."""
+    """The default rule returns None without reading any column."""
     assert Abstain().reasons(scores_of([[0.5, 0.5]], [[0, 0]], [0])) is None
 
 
 def test_the_class_with_fewest_messages_decides() -> None:
-    """One that is declared and was never labelled has none; one that had not appeared yet is no class."""
+    """A declared class without labels counts with 0; a class that had not appeared yet does not count."""
     scores = scores_of(
         [[0.6, 0.4, 0.0]] * 4,
         learned=[[50, 9.5, 50], [50, 10, 50], [50, 50, 0], [50, 50, 0]],
@@ -74,7 +74,7 @@ def test_the_class_with_fewest_messages_decides() -> None:
 
 
 def test_a_model_without_classes_has_learned_too_few() -> None:
-    """Whatever the least is; where none is asked for, there is nothing to be unsure of either way."""
+    """A score without classes fails every bound that is above 0."""
     nothing = NaiveBayes(TEXT_ONLY).score_one({"text": "win"})
     assert reasons(Abstain(learned_min=1e-9), nothing) == [TOO_FEW_LEARNED]
     assert reasons(Abstain(known_tokens_min=1), nothing) == [TOO_FEW_KNOWN]
@@ -82,13 +82,13 @@ def test_a_model_without_classes_has_learned_too_few() -> None:
 
 
 def test_a_text_of_unknown_words_names_no_class() -> None:
-    """The bound itself is enough."""
+    """A text with exactly `known_tokens_min` known tokens is enough."""
     scores = scores_of([[0.9, 0.1]] * 3, known=[1, 2, 3])
     assert reasons(Abstain(known_tokens_min=2), scores) == [TOO_FEW_KNOWN, PREDICTED, PREDICTED]
 
 
 def test_below_the_least_posterior_and_between_the_bounds_of_a_class_a_score_is_unsure() -> None:
-    """The bounds themselves are sure."""
+    """A posterior that equals a bound is not unsure."""
     scores = scores_of([[0.95, 0.05], [0.8, 0.2], [0.5, 0.5], [0.01, 0.99]])
     assert reasons(Abstain(posterior_min=0.8), scores) == [PREDICTED, PREDICTED, UNSURE, PREDICTED]
     rule = Abstain(between={"spam": (0.05, 0.99), "nobody": (0.0, 1.0)})
@@ -96,7 +96,7 @@ def test_below_the_least_posterior_and_between_the_bounds_of_a_class_a_score_is_
 
 
 def test_of_several_reasons_the_first_is_told() -> None:
-    """What is missing in the model comes before what is missing in the message."""
+    """A reason of the model comes before a reason of the message."""
     rule = Abstain(learned_min=10, known_tokens_min=2, posterior_min=0.9)
     scores = scores_of([[0.5, 0.5]] * 3, learned=[[9, 9], [10, 10], [10, 10]], known=[1, 1, 2])
     assert reasons(rule, scores) == [TOO_FEW_LEARNED, TOO_FEW_KNOWN, UNSURE]
@@ -119,7 +119,7 @@ def test_of_several_reasons_the_first_is_told() -> None:
     ],
 )
 def test_a_bound_that_no_score_can_be_held_to_is_refused(wrong: dict[str, object]) -> None:
-    """At the start, not in the middle of a stream."""
+    """Wrong bounds are refused when the settings are read, not in the middle of a stream."""
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(wrong, Abstain)
 
@@ -140,7 +140,7 @@ def test_a_bound_that_no_score_can_be_held_to_is_refused(wrong: dict[str, object
     ),
 )
 def test_only_the_prediction_is_withheld(rows: list[tuple[float, int, int, int]], rule: Abstain) -> None:
-    """A row that abstains differs by its prediction and its reason, any other by nothing."""
+    """A row that abstains differs only in its prediction and its reason, and the other rows not at all."""
     scores = scores_of(
         [[p, 1 - p] for p, *_ in rows], [[a, b] for _, a, b, _ in rows], [known for *_, known in rows]
     )
@@ -160,7 +160,7 @@ def test_only_the_prediction_is_withheld(rows: list[tuple[float, int, int, int]]
 
 @pytest.mark.parametrize("compiled", [False, None])
 def test_learned_by_class_adds_up_the_weights_from_before_the_message(compiled: bool | None) -> None:
-    """By either twin; a class that appears in a batch begins with nothing."""
+    """Both twins agree, and a class that appears in the middle of a batch begins with 0."""
     model = NaiveBayes(TEXT_ONLY, classes=("ham",), compiled=compiled)
     texts, labels = ["a", "b", "c", "d"], ["spam", None, "ham", "spam"]
     scores = model.step(Batch({"text": texts}, [*labels], [2.0, 1.0, 0.5, 1.0]))

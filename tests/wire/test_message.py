@@ -1,4 +1,4 @@
-"""A record is a message, or it is refused with a reason; nothing in it can stop the stream."""
+"""A record becomes a message or is refused with a reason; no content raises an error."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ RICH = Decoder(
 
 
 def records(*values: bytes | None) -> RecordBatch:
-    """A batch of those values."""
+    """Return a record batch with these values."""
     n = len(values)
     return RecordBatch(Partition("mail", 0), range(n), list(values), [None] * n, [-1] * n, [()] * n, n)
 
 
 def decode(value: bytes | None, decoder: Decoder = PLAIN) -> Messages:
-    """One record, decoded."""
+    """Decode one record."""
     return decoder.decode(records(value))
 
 
 def refusal(value: bytes | None, decoder: Decoder = PLAIN) -> RecordError:
-    """Why a record is refused."""
+    """Return why a record is refused; it must be."""
     messages = decode(value, decoder)
     assert messages.rows == messages.ids == []
     assert len(messages.batch) == 0
@@ -51,7 +51,7 @@ def refusal(value: bytes | None, decoder: Decoder = PLAIN) -> RecordError:
 
 
 def usable(fields: dict[str, Any], decoder: Decoder = PLAIN) -> Messages:
-    """A record that must be a message."""
+    """Decode one record that must be a message."""
     messages = decode(orjson.dumps(fields), decoder)
     assert messages.refused == []
     assert messages.rows == [0]
@@ -133,7 +133,7 @@ HOSTILE: list[tuple[str, bytes | None, str]] = [
     ("value", "reason"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE]
 )
 def test_a_record_that_cannot_be_used_is_refused_with_its_reason(value: bytes | None, reason: str) -> None:
-    """The reason is one of a known list, the detail one sentence that a header can hold."""
+    """The reason is in a known list, and the detail is one sentence, short enough for a header."""
     error = refusal(value)
     assert error.reason == reason
     assert 0 < len(error.what) < 500
@@ -141,13 +141,13 @@ def test_a_record_that_cannot_be_used_is_refused_with_its_reason(value: bytes | 
 
 
 def test_every_reason_that_a_decoder_gives_is_met_here() -> None:
-    """Two others come from the engine and from the client, two from a record's envelope."""
+    """Four reasons are tested elsewhere: the engine, the client and a record's headers cause them."""
     met = {reason for _, _, reason in HOSTILE}
     assert met == set(RecordError.REASONS) - {"class_limit", "unreadable", "headers", "own_output"}
 
 
 def test_the_good_go_on_among_the_bad() -> None:
-    """Rows say where each stands."""
+    """`rows` gives the position of each message among the records."""
     messages = PLAIN.decode(records(b"{", b'{"text": "a", "id": "x"}', None, b'{"text": "b"}', b"[]"))
     assert messages.rows == [1, 3]
     assert messages.ids == ["x", None]
@@ -176,7 +176,7 @@ def test_the_good_go_on_among_the_bad() -> None:
     ],
 )
 def test_what_is_odd_but_whole_is_a_message(value: bytes, text: str) -> None:
-    """Unknown fields are left alone, whatever they hold; of two equal keys the last counts."""
+    """Unknown fields are ignored, whatever they hold; if a key occurs twice, the last value counts."""
     assert decode(value).batch.fields == {"text": [text]}
 
 
@@ -192,7 +192,7 @@ def test_what_is_odd_but_whole_is_a_message(value: bytes, text: str) -> None:
     ],
 )
 def test_a_label_is_a_string_as_it_stands(label: str | None, read: str | None) -> None:
-    """Null is no label, as absence is."""
+    """Strings are not changed, and null means no label."""
     assert usable({"text": "a", "label": label}).batch.labels == [read]
 
 
@@ -210,43 +210,43 @@ def test_a_label_is_a_string_as_it_stands(label: str | None, read: str | None) -
     ],
 )
 def test_a_named_label_stands_for_its_class(label: object, read: str | None) -> None:
-    """By its JSON; a string that is not named stands for itself."""
+    """`labels` maps a label's JSON to a class; a string that is not in it is the class itself."""
     assert usable({"text": "a", "meta": {"label": label}}, RICH).batch.labels == [read]
 
 
 @pytest.mark.parametrize("label", [b"2", b"1.0", b"1e0", b"[]", b"{}", b"[true]", b'""'])
 def test_a_label_that_is_not_named_is_refused(label: bytes) -> None:
-    """1 is named and 1.0 is not: nothing becomes a class by accident."""
+    """1 is in the mapping and 1.0 is not, so 1.0 does not become a class by accident."""
     assert refusal(b'{"text": "a", "meta": {"label": ' + label + b"}}", RICH).reason == "label"
 
 
 def test_a_list_is_no_label_even_if_it_is_named() -> None:
-    """What is named is the JSON of something single."""
+    """Only strings, numbers, true and false can be mapped to a class."""
     assert refusal(b'{"text": "a", "label": []}', Decoder(MessageFields(), {"[]": "x"})).reason == "label"
 
 
 def test_a_mapping_to_nothing_is_refused() -> None:
-    """An empty class would look like none."""
+    """An empty class name would look like no class."""
     assert refusal(b'{"text": "a", "label": true}', Decoder(MessageFields(), {"true": ""})).reason == "label"
 
 
 @pytest.mark.parametrize("label", ["spam", "ham"])
 def test_of_two_labels_the_last_one_counts(label: str) -> None:
-    """As every parser of JSON does; it is written down, and tested."""
+    """JSON parsers usually take the last of two equal keys, and streamnb's formats promise it."""
     value = b'{"text": "a", "label": "first", "label": "' + label.encode() + b'"}'
     assert decode(value).batch.labels == [label]
 
 
 @pytest.mark.parametrize("number", [0, 7, -7, 2**53, -(2**53)])
 def test_an_integer_id_stays_an_integer(number: int) -> None:
-    """Up to 2^53, where every reader of JSON agrees."""
+    """Integers up to 2^53 are exact in every JSON parser."""
     assert usable({"text": "a", "id": number}).ids == [number]
     assert usable({"text": "a", "id": str(2**70)}).ids == [str(2**70)]
     assert usable({"text": "a", "id": None}).ids == [None]
 
 
 def test_a_dot_steps_into_an_object() -> None:
-    """A path that leads nowhere is an absent field."""
+    """A path that does not exist is an absent field."""
     messages = usable(
         {
             "meta": {"id": "m", "label": "x", "weight": 2.5},
@@ -273,7 +273,7 @@ def test_a_dot_steps_into_an_object() -> None:
 
 
 def test_without_text_fields_any_field_makes_a_message() -> None:
-    """And none of them is missing."""
+    """One present field is enough; a record with none of them is refused."""
     decoder = Decoder(MessageFields(text=(), number=("amount",), flag=("new",)))
     assert usable({"new": True}, decoder).batch.fields == {"amount": [None], "new": [True]}
     assert refusal(b'{"text": "a"}', decoder).reason == "missing_text"
@@ -281,20 +281,20 @@ def test_without_text_fields_any_field_makes_a_message() -> None:
 
 @pytest.mark.parametrize("weight", [b"0", b"-1", b"0.0", b"-0.0", b"1e10", b"1000000001", b"1e101"])
 def test_a_weight_out_of_range_is_refused(weight: bytes) -> None:
-    """It would be no evidence, or all of it."""
+    """A weight of 0 or less would be no evidence, and a huge one would outweigh everything else."""
     value = b'{"text": "a", "meta": {"weight": ' + weight + b"}}"
     assert refusal(value, RICH).reason == "number_range"
 
 
 @pytest.mark.parametrize("weight", [b'"2"', b"true", b"[]", b"{}"])
 def test_a_weight_of_another_type_is_refused(weight: bytes) -> None:
-    """Nothing is turned into a number that was not one."""
+    """Values are not converted to numbers."""
     assert refusal(b'{"text": "a", "meta": {"weight": ' + weight + b"}}", RICH).reason == "schema"
 
 
 @pytest.mark.parametrize(("weight", "read"), [(1e9, 1e9), (5e-324, 5e-324), (3, 3.0), (None, 1.0)])
 def test_a_weight_is_a_number_above_zero(weight: float | None, read: float) -> None:
-    """At most 1e9; absent it is 1."""
+    """It is at most 1e9, and 1 if it is absent."""
     assert usable({"text": "a", "meta": {"weight": weight}}, RICH).batch.weights == [read]
 
 
@@ -312,7 +312,7 @@ def test_a_weight_is_a_number_above_zero(weight: float | None, read: float) -> N
     ],
 )
 def test_a_field_of_another_type_is_refused(field: str, value: bytes, reason: str) -> None:
-    """With its name."""
+    """The error names the field."""
     error = refusal(b'{"text": "a", "' + field.encode() + b'": ' + value + b"}", RICH)
     assert error.reason == reason
     assert f"`{field}`" in error.what
@@ -320,7 +320,7 @@ def test_a_field_of_another_type_is_refused(field: str, value: bytes, reason: st
 
 @pytest.mark.parametrize("bytes_max", [12, 13])
 def test_the_limit_of_bytes_is_itself_allowed(bytes_max: int) -> None:
-    """One more is not, and is not even parsed."""
+    """A record with more than `bytes_max` bytes is refused."""
     decoder = Decoder(MessageFields(bytes_max=bytes_max))
     value = b'{"text": ""}'
     assert decode(value, decoder).rows == [0]
@@ -328,19 +328,19 @@ def test_the_limit_of_bytes_is_itself_allowed(bytes_max: int) -> None:
 
 
 def test_what_it_reads_is_part_of_the_statistics() -> None:
-    """Fields and labels: other ones would count other things."""
+    """Other fields or labels would count other things."""
     assert RICH.state_settings() != PLAIN.state_settings()
     for other in (MessageFields(text=("body",)), MessageFields(label="y"), MessageFields(weight="w")):
         assert Decoder(other).state_settings() != PLAIN.state_settings()
 
 
 def test_a_limit_and_a_name_are_no_part_of_the_statistics() -> None:
-    """Raising the one or moving the other must not cost a model its state."""
+    """A change of a limit or of the id's path must not invalidate a model's state."""
     assert Decoder(MessageFields(id="key", bytes_max=7)).state_settings() == PLAIN.state_settings()
 
 
 def test_labels_are_part_of_the_statistics() -> None:
-    """By what they stand for."""
+    """The mapping from labels to classes is compared too."""
     assert RICH.state_settings()["labels"] == {
         "true": "spam",
         "false": "ham",
@@ -351,7 +351,7 @@ def test_labels_are_part_of_the_statistics() -> None:
 
 
 def holds_what_is_promised(messages: Messages) -> None:
-    """One message or one refusal; the types that the columns promise."""
+    """Check that there is one message or one refusal, and that the columns have the promised types."""
     assert len(messages.rows) + len(messages.refused) == 1
     for _, error in messages.refused:
         assert error.reason in RecordError.REASONS
@@ -378,13 +378,13 @@ NEAR_MISSES = st.builds(
 @given(value=st.one_of(st.binary(), NEAR_MISSES))
 @example(b"\0" * 6)
 def test_no_bytes_raise(value: bytes) -> None:
-    """A message, or a refusal with a known reason."""
+    """Any bytes give a message or a refusal with a known reason."""
     for decoder in (PLAIN, RICH):
         holds_what_is_promised(decode(value, decoder))
 
 
 def test_of_several_faults_the_first_counts() -> None:
-    """In this order: id, label, weight, the fields by type, and last that there is no text."""
+    """The order is id, label, weight, the fields by type, and last the missing text."""
     meta: dict[str, Any] = {"id": 1.5, "label": [], "weight": 0}
     message = {"meta": meta, "text": 7, "colour": [], "amount": "x", "new": 1}
     faults: list[tuple[dict[str, Any], str, str]] = [
@@ -413,7 +413,7 @@ VALUES = st.one_of(
     [b'{"text": "a", "meta": {"label": 1, "id": 1.5}, "new": 1}', b'{"text": 1, "new": 1, "amount": ""}']
 )
 def test_many_records_are_decoded_as_each_alone(values: list[bytes | None]) -> None:
-    """Each becomes the same message, or is refused for the same reason, whatever its neighbours are."""
+    """A record's neighbours do not change its message, or the reason for which it is refused."""
     for decoder in (PLAIN, RICH):
         together = decoder.decode(records(*values))
         alone = [decode(value, decoder) for value in values]
@@ -450,7 +450,7 @@ ANY_JSON = st.recursive(
 @settings(max_examples=500)
 @given(value=ANY_JSON)
 def test_no_json_raises(value: object) -> None:
-    """As Python's own encoder writes it: NaN, lone surrogates and long integers too."""
+    """Python's encoder also writes NaN, lone surrogates and long integers."""
     data = json.dumps(value).encode()
     for decoder in (PLAIN, RICH):
         holds_what_is_promised(decode(data, decoder))

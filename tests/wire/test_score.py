@@ -1,4 +1,4 @@
-"""What is published is what the shipped schema says, for every option and in every corner of a model."""
+"""Published scores match the shipped schema, for every option and in every extreme state of a model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Fields = dict[str, Any]
 
 
 def schema(name: str) -> dict[str, Any]:
-    """A schema as it is shipped inside the package."""
+    """Return a schema from the package's files."""
     loaded: dict[str, Any] = orjson.loads(
         (files("streamnb.wire") / "schemas" / f"{name}.schema.json").read_bytes()
     )
@@ -48,12 +48,12 @@ MESSAGE = Draft202012Validator(schema("message"))
 
 
 def refuse(constant: str) -> None:
-    """NaN and Infinity, which Python reads and JSON does not have."""
+    """Fail on NaN and Infinity, which Python's parser accepts and JSON does not have."""
     raise AssertionError(constant)
 
 
 def published(model: NaiveBayes, fields: Fields, label: str | None = None, **also: Any) -> Fields:  # noqa: ANN401
-    """The score of one message, held to the schema."""
+    """Return the published score of one message, after validation against the schema."""
     scores = model.step(Batch({name: [value] for name, value in fields.items()}, [label]))
     whole: Fields = {"ids": [None], "model": "test", "partition": SOURCE, "offsets": [7]} | also
     (data,) = encode_scores(scores, **whole)
@@ -64,7 +64,7 @@ def published(model: NaiveBayes, fields: Fields, label: str | None = None, **als
 
 
 def taught(**settings_of_model: Any) -> NaiveBayes:  # noqa: ANN401
-    """A model that has learned three messages of two classes."""
+    """Return a model that has learned three messages of two classes."""
     model = NaiveBayes(**{"views": TEXT_ONLY, **settings_of_model})
     for text, amount, label in (
         ("win money", 1.0, "spam"),
@@ -76,7 +76,7 @@ def taught(**settings_of_model: Any) -> NaiveBayes:  # noqa: ANN401
 
 
 def test_the_schemas_are_schemas() -> None:
-    """Of JSON Schema 2020-12, each field described."""
+    """Both are valid JSON Schemas (2020-12), and every field has a description."""
     for validator in (SCORE, MESSAGE):
         assert validator.schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
         Draft202012Validator.check_schema(validator.schema)
@@ -85,7 +85,7 @@ def test_the_schemas_are_schemas() -> None:
 
 
 def test_a_plain_score_holds_what_is_always_there() -> None:
-    """And nothing else."""
+    """It has the required fields and no others."""
     score = published(taught(), {"text": "win a prize"})
     assert score.keys() == set(SCORE.schema["required"])
     assert score["id"] == "mail-3-7"
@@ -116,7 +116,7 @@ def test_a_plain_score_holds_what_is_always_there() -> None:
 def test_every_option_is_in_the_schema(
     model: Fields, raw: bool, explain: int, state: dict[str, int] | None, message_id: str | int | None
 ) -> None:
-    """Each field is there when it was asked for, and only then."""
+    """A score has an optional field if and only if it was requested."""
     learned = taught(raw=raw, explain=explain, **model)
     score = published(
         learned,
@@ -138,7 +138,7 @@ def test_every_option_is_in_the_schema(
 
 @pytest.mark.parametrize("head", ["calibrated", "product"])
 def test_a_published_explanation_adds_up(head: str) -> None:
-    """Start, tokens, other tokens and the others are the difference, to 1e-9, whatever is listed."""
+    """Start, tokens, other tokens and others sum to the difference, however many tokens are listed."""
     for explain in (1, 2, 99):
         why = published(taught(head=head, explain=explain), {"text": "win at noon"})["explanation"]
         parts = [part for _, _, part in why["tokens"]]
@@ -148,13 +148,13 @@ def test_a_published_explanation_adds_up(head: str) -> None:
 
 
 def test_a_model_that_knows_nothing_says_nothing() -> None:
-    """No class, no prediction."""
+    """Without classes there is no prediction, posterior or log odds."""
     score = published(NaiveBayes(TEXT_ONLY, raw=True, explain=3), {"text": "a"})
     assert (score["prediction"], score["posterior"], score["log_odds"]) == (None, {}, {})
 
 
 def test_the_log_odds_of_an_only_class_are_null() -> None:
-    """Infinite: JSON has no word for it."""
+    """They are infinite, which JSON cannot represent."""
     model = NaiveBayes(TEXT_ONLY)
     model.learn_one({"text": "a"}, "ham")
     score = published(model, {"text": "a"})
@@ -163,7 +163,7 @@ def test_the_log_odds_of_an_only_class_are_null() -> None:
 
 
 def test_a_declared_class_is_there_before_it_was_labelled() -> None:
-    """With what it has before anything was learned, and afterwards."""
+    """It is in the posterior before anything was learned and after another class was."""
     model = NaiveBayes(TEXT_ONLY, classes=("ham", "spam"))
     assert published(model, {"text": "a"})["posterior"].keys() == {"ham", "spam"}
     model.learn_one({"text": "a"}, "ham")
@@ -171,7 +171,7 @@ def test_a_declared_class_is_there_before_it_was_labelled() -> None:
 
 
 def test_maximum_likelihoods_infinities_are_null() -> None:
-    """Words that one class never held, and words that no class held."""
+    """Words that one class never had, and words that no class had."""
     model = taught(views=[LIKELIHOOD], head="product", explain=9, prior=LearnedPrior())
     one_sided = published(model, {"text": "win money"})
     assert one_sided["posterior"] == {"spam": 1.0, "ham": 0.0}
@@ -182,7 +182,7 @@ def test_maximum_likelihoods_infinities_are_null() -> None:
 
 
 def test_flags_say_what_was_odd() -> None:
-    """In words; both where both hold is impossible, none where nothing is odd."""
+    """Flags are published as words, and left out if there are none."""
     model = taught(tokenizer=Tokenizer(token_length_max=8))
     assert published(model, {"text": " "})["flags"] == ["empty"]
     assert published(model, {"text": "x" * 9})["flags"] == ["truncated"]
@@ -190,7 +190,7 @@ def test_flags_say_what_was_odd() -> None:
 
 
 def test_of_equal_posteriors_the_first_in_the_alphabet_is_predicted() -> None:
-    """Whichever class was met first."""
+    """The order in which classes appeared does not matter."""
     model = NaiveBayes(TEXT_ONLY, classes=("spam", "ham"))
     assert published(model, {"text": "a"})["prediction"] == "ham"
 
@@ -216,7 +216,7 @@ TEXTS = st.lists(st.sampled_from(["win", "money", "lunch", "", "😀", "\0", "x"
 def test_no_stream_gives_a_score_outside_the_schema(
     messages: list[tuple[str, float | None, str | None]], views: tuple[View, ...], weight: float
 ) -> None:
-    """Any numbers, weights, labels and orders; never NaN, and posteriors that sum to 1."""
+    """Any numbers, weights, labels and orders give posteriors that sum to 1, and no NaN."""
     head = "product" if LIKELIHOOD in views or WORDS not in views else None
     model = NaiveBayes(views, head=head, raw=True, explain=2)  # type: ignore[arg-type]
     for text, amount, label in messages:
@@ -229,7 +229,7 @@ def test_no_stream_gives_a_score_outside_the_schema(
 def row_by_row(
     scores: Scores, ids: list[str | int | None], offsets: list[int], states: list[dict[str, int]] | None
 ) -> list[bytes]:
-    """What `encode` must give, one dict and one call of orjson for each row."""
+    """Return what `encode_scores` must return, built with one dict and one call of orjson per row."""
 
     def named(classes: list[str], row: list[float]) -> dict[str, float | None]:
         return {
@@ -275,7 +275,7 @@ CLASSES = ["spam", "ham", "", "%", "%d%%b", 'ü\n"\0', "{}", "a" * 30]
 
 @st.composite
 def any_scores(draw: st.DrawFn) -> Scores:
-    """Scores of any numbers; classes appear as rows go on, and posteriors are often equal."""
+    """Draw scores with any numbers; classes appear from row to row, and posteriors are often equal."""
     n_classes = sorted(draw(st.lists(st.integers(0, len(CLASSES)), max_size=8)))
     n, width = len(n_classes), max(n_classes, default=0)
 
@@ -313,7 +313,7 @@ IDS = st.one_of(
 @settings(max_examples=300, deadline=None)
 @given(scores=any_scores(), data=st.data())
 def test_a_batch_is_encoded_as_its_rows_are(scores: Scores, data: st.DataObject) -> None:
-    """The same bytes, whatever the numbers, names and ids; any rows taken out of it as well."""
+    """A batch, and any selection of its rows, gives the same bytes as encoding row by row."""
     n = len(scores)
     ids = data.draw(st.lists(IDS, min_size=n, max_size=n))
     offsets = data.draw(st.lists(st.integers(0, 2**62), min_size=n, max_size=n))
@@ -332,7 +332,7 @@ def test_a_batch_is_encoded_as_its_rows_are(scores: Scores, data: st.DataObject)
     assert taken == [expected[i] for i in rows]
 
 
-# ---- the other side: messages
+# ---- the schema of messages
 
 
 @pytest.mark.parametrize(
@@ -361,13 +361,13 @@ def test_a_batch_is_encoded_as_its_rows_are(scores: Scores, data: st.DataObject)
     ],
 )
 def test_the_schema_of_messages_says_what_is_a_message(value: object) -> None:
-    """The decoder takes what the schema allows, and refuses what it forbids."""
+    """The decoder accepts what the schema allows and refuses what it forbids."""
     batch = RecordBatch(SOURCE, [0], [orjson.dumps(value)], [None], [-1], [()], 1)
     decoder = Decoder(MessageFields(), {"true": "spam", "1.5": "spam"})
     assert MESSAGE.is_valid(value) == (decoder.decode(batch).rows == [0])
 
 
 def test_a_pseudo_count_does_not_change_the_form() -> None:
-    """A view of another smoothing is published alike."""
+    """The scores of a view with another smoothing have the same form."""
     view = View("words", Words(), Multinomial(Laplace(1.0), weight="boolean", unknown="smooth"))
     assert published(taught(views=[view]), {"text": "win"})["prediction"] == "spam"

@@ -1,4 +1,4 @@
-"""Rows filled from columns: both twins, the same bytes, and the same refusals."""
+"""Both twins of the template give the same bytes and refuse the same arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTS = st.binary(max_size=6)
 
 @st.composite
 def templates(draw: st.DrawFn) -> tuple[list[bytes], list[Column], list[bytes]]:
-    """Pieces, columns, and the rows put together by hand."""
+    """Draw pieces and columns, and build the expected rows in the simplest way."""
     n = draw(st.integers(1, 5))
     columns: list[Column] = []
     rows: list[list[bytes]] = [[] for _ in range(n)]
@@ -56,7 +56,7 @@ def templates(draw: st.DrawFn) -> tuple[list[bytes], list[Column], list[bytes]]:
 def test_a_row_is_its_parts_between_the_pieces(
     fill: Fill, drawn: tuple[list[bytes], list[Column], list[bytes]]
 ) -> None:
-    """Whatever bytes they are, per cent signs and zeros among them."""
+    """Any bytes can be in it, including per cent signs and zeros."""
     pieces, columns, rows = drawn
     assert fill(pieces, columns) == rows
 
@@ -65,7 +65,7 @@ def test_a_row_is_its_parts_between_the_pieces(
 @pytest.mark.parametrize(
     ("pieces", "columns"),
     [
-        ([b""], []),  # nothing says how many rows
+        ([b""], []),  # the number of rows is unknown
         ([b""], [Table(b"", 0)]),
         ([b"", b""], [[b"1"], [b"2"]]),  # a piece too few
         ([b"", b"", b"", b""], [[b"1"], [b"2"]]),  # and one too many
@@ -77,13 +77,13 @@ def test_a_row_is_its_parts_between_the_pieces(
 def test_what_does_not_fit_together_is_refused(
     fill: Fill, pieces: list[bytes], columns: list[Column]
 ) -> None:
-    """By a word of what is too many, and not by bytes from elsewhere."""
+    """The error says what does not match; the compiled twin must not read past its columns."""
     with pytest.raises(ValueError, match=r"cannot hold|are no table|shorter|longer|columns of"):
         fill(pieces, columns)
 
 
 @pytest.mark.parametrize("fill", TWINS)
 def test_a_part_that_is_not_bytes_is_refused(fill: Fill) -> None:
-    """The compiled twin reads memory: it looks first."""
+    """The compiled twin checks types first, because it reads memory directly."""
     with pytest.raises(TypeError):
         fill([b"", b""], [[b"1", "two"]])  # type: ignore[list-item]
