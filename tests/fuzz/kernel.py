@@ -1,7 +1,7 @@
-"""Bytes at random through both twins: ``make fuzz RUNS=100000 SEED=1``.
+"""Random texts through both twins: ``make fuzz RUNS=100000 SEED=1``.
 
-What is fed are mails of the mailbox with bytes flipped, dropped, doubled and spliced, and runs of bytes that
-no mail holds, read as UTF-8 as far as they are. Any difference is printed with what makes it again.
+The texts are mails of the generated mailbox with bytes flipped, dropped, doubled and spliced, and random
+bytes, decoded as UTF-8 without the invalid ones. Any difference is printed with the input that reproduces it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _text(mails: list[bytes], random: Random) -> str | None:
 
 
 def _twins(random: Random) -> tuple[NaiveBayes, NaiveBayes, str]:
-    """Two models of the same settings, and the settings in words."""
+    """Return a plain and a compiled model with the same random settings, and the settings as text."""
     head = random.choice(HEADS)
     views = []
     for i in range(random.randrange(1, 4)):
@@ -93,7 +93,7 @@ def _twins(random: Random) -> tuple[NaiveBayes, NaiveBayes, str]:
             CharacterGrams(fields, random.randrange(1, 6), random.choice((5, 40, 3000)), prefix),
             Edges(fields, random.randrange(1, 9), prefix),
         ]
-        if i:  # the calibrated head needs a text
+        if i:  # the first view must read text, because the calibrated head needs a text view
             readers.append(Category("subject"))
         reader = random.choice(readers)
         smoothing: Smoothing = Laplace(random.choice((0.03, 0.1, 1.0)))
@@ -127,19 +127,19 @@ def _equal(a: Scores, b: Scores) -> bool:
 
 
 def fuzz(runs: int, seed: int) -> list[str]:
-    """Send random messages through both twins.
+    """Send random messages through both twins, and return the differences.
 
     Parameters
     ----------
     runs : int
-        Messages.
+        How many messages.
     seed : int
-        Run i of a seed is always the same.
+        The same seed always gives the same messages.
 
     Returns
     -------
     list of str
-        Each difference, with the settings and messages that show it; empty if the twins are equal.
+        The settings and messages of each difference; empty if the twins agree.
     """
     random = Random(seed)
     mails = [str(mail["text"]).encode() for mail in mailbox(seed, 200)]
@@ -161,7 +161,7 @@ def fuzz(runs: int, seed: int) -> list[str]:
 
 
 def main() -> None:
-    """Fuzz, print what was found, and fail if anything was."""
+    """Run the fuzzer, print the differences, and fail if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,8 +1,9 @@
-"""Hostile records, decoded, scored, learned, encoded: ``python -m tests.fuzz.records --runs N --seed S``.
+"""Hostile records through decoding, scoring and learning: ``python -m tests.fuzz.records --runs N --seed S``.
 
-A record is a message mended by a few hands: bytes changed, cut, doubled, values swapped for odd ones, a JSON
-document of its own, or plain noise. None may raise, each must be scored or put aside, and every score must be
-JSON that says a probability. Where a run fails it prints the batch's seed, which alone makes it again.
+A record is a message that was changed a few times (bytes changed, cut or doubled, values replaced by odd
+ones), or random bytes. No record may raise an error, each must be scored or become a dead letter, and
+every score must be JSON with posteriors that sum to 1. A failure names the seed and the batch that reproduce
+it.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ PIECES = (
 
 
 class Fuzz:
-    """Records from a seed, through one model.
+    """A fuzzer that sends random records through one model.
 
     Parameters
     ----------
@@ -98,12 +99,12 @@ class Fuzz:
         self._evaluation = LiveEvaluation()
 
     def run(self, records: int) -> Counter[str]:
-        """How many records there were, were scored and were put aside.
+        """Send records, and return how many there were, were scored and became dead letters.
 
         Raises
         ------
         AssertionError
-            One was lost, counted twice, or has a score that says nothing; the seed is named.
+            A record was lost or counted twice, or its score is wrong; the error names the seed.
         """
         counts: Counter[str] = Counter()
         for number in range(-(-records // BATCH)):
@@ -161,11 +162,11 @@ class Fuzz:
         if kind < 0.5:
             return value
         for _ in range(draw.randrange(1, 4)):
-            value = self._mended(value, draw)
+            value = self._mutated(value, draw)
         return value
 
     @staticmethod
-    def _mended(value: bytes, draw: random.Random) -> bytes:
+    def _mutated(value: bytes, draw: random.Random) -> bytes:
         at = draw.randrange(len(value) + 1)
         kind = draw.randrange(6)
         if kind == 0:
@@ -181,7 +182,7 @@ class Fuzz:
 
 
 def main() -> None:
-    """Run, and say how fast it was."""
+    """Run the fuzzer, and print its counts and its speed."""
     parser = argparse.ArgumentParser(description="Send hostile records through decode, score, learn, encode.")
     parser.add_argument("--runs", type=int, default=1_000_000, help="records (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="%(default)s")

@@ -1,8 +1,8 @@
-"""Snapshots changed by somebody who can compute checksums: ``python -m tests.fuzz.snapshots --runs 100000``.
+"""Changed snapshots with correct checksums: ``python -m tests.fuzz.snapshots --runs 100000``.
 
-Each run changes the table, the header or the numbers of a snapshot, makes every checksum good again, and has
-it read, restored, learned from and frozen. It must be a model or one sentence, within a second and a few
-megabytes; what is anything else is printed with the number that makes it again.
+Each run changes the table, the header or the numbers of a snapshot and corrects all checksums. Then the file
+is read and restored, and the model learns and is frozen. The result must be a working model or an error of
+one sentence, within a second and a few megabytes. Anything else is printed with the run that reproduces it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MIXED = {
 
 
 def example() -> Snapshot:
-    """A small snapshot of a model with two classes, a position and a lineage."""
+    """Return a small snapshot of a model with two classes, a position and a lineage."""
     loaded = Settings()
     model = build_model(loaded)
     for text, label in (("win money now", "spam"), ("lunch at noon", "ham"), ("win a prize", "spam")) * 3:
@@ -73,12 +73,12 @@ def example() -> Snapshot:
 
 
 def file_of(header: dict[str, Any], sections: dict[str, Any]) -> bytes:
-    """A container's bytes."""
+    """Return the bytes of a container."""
     return b"".join(container.encode(header, sections))
 
 
 def repaired(data: bytearray) -> bytes:
-    """A file with every checksum that its own table asks for."""
+    """Return a file with all checksums corrected, of the sections where its table puts them."""
     n_sections, header_size, size = struct.unpack_from("<IQQ", data, 12)
     table = PROLOGUE + header_size
     head_size = table + ENTRY * n_sections
@@ -98,7 +98,7 @@ def repaired(data: bytearray) -> bytes:
 
 
 def sealed(data: bytearray, size: int) -> bytes:
-    """A file with its size and its header's checksum, if the header fits."""
+    """Return a file with its size and its header's checksum corrected."""
     n_sections, header_size = struct.unpack_from("<IQ", data, 12)
     head_size = PROLOGUE + header_size + ENTRY * n_sections
     head_end = head_size + -head_size % 4096
@@ -125,7 +125,7 @@ ENTRY_FIELDS = (
 
 
 def table_mutated(whole: bytes, draw: random.Random) -> bytes:
-    """The file with one to three fields of its prologue or table changed, and the checksums made good."""
+    """Return a file with one to three fields of its prologue or table changed, and correct checksums."""
     data = bytearray(whole)
     n_sections, header_size = struct.unpack_from("<IQ", whole, 12)
     for _ in range(draw.choice([1, 1, 1, 2, 3])):
@@ -168,7 +168,7 @@ JUNK: tuple[object, ...] = (
 
 
 def places(value: object, way: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """Every place in a JSON value."""
+    """Return the path of every value inside a JSON value."""
     found = [way] if way else []
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -180,7 +180,7 @@ def places(value: object, way: tuple[str | int, ...] = ()) -> list[tuple[str | i
 
 
 def with_header(header: object, sections: dict[str, Any]) -> bytes:
-    """A container with a header that streamnb itself would not write (it nests too deep, perhaps)."""
+    """Return a container with any header, even one that `container.encode` cannot write."""
     text = json.dumps(header).encode()
     plain = file_of({}, sections)
     (n_sections,) = struct.unpack_from("<I", plain, 12)
@@ -198,7 +198,7 @@ def with_header(header: object, sections: dict[str, Any]) -> bytes:
 
 
 def header_mutated(whole: container.Contents, draw: random.Random) -> bytes:
-    """Junk in one to three places of the header."""
+    """Return a container with junk in one to three places of its header."""
     header = json.loads(json.dumps(whole.header))
     for _ in range(draw.choice([1, 1, 1, 2, 3])):
         way = draw.choice(places(header))
@@ -208,12 +208,14 @@ def header_mutated(whole: container.Contents, draw: random.Random) -> bytes:
         if isinstance(inner, dict) and draw.random() < 0.1:
             del inner[way[-1]]
         else:
-            inner[way[-1]] = json.loads(json.dumps(draw.choice(JUNK)))  # a copy: it may be changed next
+            inner[way[-1]] = json.loads(
+                json.dumps(draw.choice(JUNK))
+            )  # a copy, as the next round may change it
     return with_header(header, dict(whole.sections))
 
 
 def numbers_mutated(whole: container.Contents, draw: random.Random) -> bytes:
-    """One to three numbers of the sections changed, or a section cut, doubled or put in another's place."""
+    """Return a container with changed numbers, or with a section cut, doubled or replaced by another."""
     sections: dict[str, Any] = {name: array.copy() for name, array in whole.sections.items()}
     for _ in range(draw.choice([1, 1, 1, 2, 3])):
         name, other = draw.choice(list(sections)), draw.choice(list(sections))
@@ -239,7 +241,7 @@ def numbers_mutated(whole: container.Contents, draw: random.Random) -> bytes:
 
 
 def mixed_example() -> Snapshot:
-    """A snapshot of a model with a view of every kind."""
+    """Return a snapshot of a model with many kinds of views."""
     settings = decode_settings(MIXED, "the example")
     model = build_model(settings)
     for i in range(12):
@@ -249,7 +251,7 @@ def mixed_example() -> Snapshot:
 
 
 def forgetful_example() -> Snapshot:
-    """A snapshot of a model that forgets by time, and of a guard."""
+    """Return a snapshot of a model that forgets by time, with the state of a guard."""
     settings = decode_settings({"forgetting": {"half_life_s": 5.0}}, "the example")
     model, guard = build_model(settings), Guard(GuardSettings(source="country", learn_below=0.9))
     for i in range(40):
@@ -261,7 +263,7 @@ def forgetful_example() -> Snapshot:
 
 
 def outcome_of(data: bytes) -> str:
-    """What becomes of a file; what no file may do is raised."""
+    """Return whether a file is read, or what refuses it; other exceptions are passed on."""
     try:
         snapshot = snapshot_file.decode(data)
     except StreamnbError as error:
@@ -280,7 +282,7 @@ def outcome_of(data: bytes) -> str:
     columns: dict[str, list[object]] = {"text": [*texts], "amount": numbers, "a": numbers, "b": numbers}
     columns["country"] = ["n", None, "neurips"]
     if all(isinstance(label, str) for label in model.classes):
-        with np.errstate(all="ignore"):  # a sum of 1e308 is possible, and overflows
+        with np.errstate(all="ignore"):  # numbers near 1e308 are possible, and their sums overflow
             batch = Batch(columns, [None, "spam", "ham"], times=[900.0, None, 1e9], partition="mail-0")
             guard.step(model, Partition("mail", 0), range(3), batch)
     frozen = model.freeze()
@@ -295,7 +297,7 @@ def _checked(error: StreamnbError, outcome: str) -> str:
 
 
 def fuzz(runs: int, seed: int, first: int = 0) -> tuple[list[str], Counter[str]]:
-    """Change snapshots at random.
+    """Change snapshots at random, and return the failures and the counts of outcomes.
 
     Parameters
     ----------
@@ -308,9 +310,9 @@ def fuzz(runs: int, seed: int, first: int = 0) -> tuple[list[str], Counter[str]]
     Returns
     -------
     list of str
-        What did harm, a line each: empty if nothing did.
+        One line per failure.
     Counter of str
-        How many were read, and how many refused by whom.
+        How many snapshots were read, and how many were refused by each part of streamnb.
     """
     wholes = [
         b"".join(snapshot_file.encode(snapshot))
@@ -332,7 +334,7 @@ def fuzz(runs: int, seed: int, first: int = 0) -> tuple[list[str], Counter[str]]
         began_s = time.thread_time()
         try:
             outcomes[outcome_of(data)] += 1
-        except Exception as error:  # noqa: BLE001 - whatever it is, it should not have come
+        except Exception as error:  # noqa: BLE001 - any other exception is a failure
             harm.append(f"run {i} of seed {seed}: {error!r}")
         if (took_s := time.thread_time() - began_s) > SECONDS_MAX:
             harm.append(f"run {i} of seed {seed}: {took_s:.1f} s")
@@ -340,21 +342,21 @@ def fuzz(runs: int, seed: int, first: int = 0) -> tuple[list[str], Counter[str]]
 
 
 def _limit_memory(more_bytes: int) -> None:
-    """Refuse this process more than so much beyond what it has: a huge allocation becomes a MemoryError."""
+    """Limit this process to `more_bytes` of further memory, so that a huge allocation is a MemoryError."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + more_bytes
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def main() -> None:
-    """Fuzz, print what did harm, and fail if anything did."""
+    """Run the fuzzer, print the failures, and fail if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0, help="begin with this run: one that did harm, say")
+    parser.add_argument("--first", type=int, default=0, help="the first run, for example one that failed")
     wanted = parser.parse_args()
     fuzz(200, wanted.seed)
-    _limit_memory(8 << 20)  # the allocator's own slack; the files have 60 KB
+    _limit_memory(8 << 20)  # slack for the allocator; the files have only 60 KB
     began_s = time.perf_counter()
     harm, outcomes = fuzz(wanted.runs, wanted.seed, wanted.first)
     for line in harm:

@@ -1,4 +1,4 @@
-"""A broker in memory that does not answer, acknowledges late or not at all, and doubles what it was sent."""
+"""A broker in memory that may not answer, acknowledge late or not at all, and store a record twice."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransact
 
 
 class Broker:
-    """The output topics and what the broker acknowledged, with accidents on the way.
+    """The output topics, and which records the broker has acknowledged.
 
     Attributes
     ----------
     acknowledged : set of (int, int)
-        The source addresses whose score or dead letter was.
+        The source addresses (partition, offset) whose score or dead letter was acknowledged.
     """
 
     def __init__(self, partitions: int) -> None:
@@ -30,11 +30,11 @@ class Broker:
 
 
 class FaultySink(MemorySink):
-    """Records wait in the client until a flush, or until the client sends some of them by itself.
+    """A sink whose client buffers records until a flush, or until it sends some of them by itself.
 
-    Accidents: the connection is cut before the broker has them all, or after it and before it says so; a
-    record is sent twice after a reconnection, but for a producer of transactions. A killed client has sent
-    some, or none, of what waited.
+    Faults: the connection breaks before the broker has received all records, or after that and before it
+    acknowledged them; a record is sent twice after a reconnection, unless transactions are used. A killed
+    client has sent some or none of the buffered records.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class FaultySink(MemorySink):
         keys: Sequence[bytes | None],
         headers: Sequence[Headers],
     ) -> None:
-        """Let records wait; some go at once."""
+        """Buffer records, and send a random number of them at once."""
         self._check()
         self._waiting += [(partition, *record) for record in zip(values, keys, headers, strict=True)]
         self.send(self._draw.randrange(len(self._waiting) + 1))
 
     def send(self, n: int | None = None) -> None:
-        """The broker has the next `n`, or all; nothing says so yet."""
+        """Send the next `n` records, or all, to the broker, which does not acknowledge them yet."""
         n = len(self._waiting) if n is None else n
         for partition, value, key, pairs in self._waiting[:n]:
             for _ in range(2 if not self._once and self._draw.random() < self._faults / 4 else 1):
@@ -67,9 +67,9 @@ class FaultySink(MemorySink):
         del self._waiting[:n]
 
     def flush(self, timeout_ms: int) -> None:
-        """Send all, and hear of it."""
+        """Send all records and wait for their acknowledgement, unless the connection breaks."""
         if self._draw.random() < self._faults:
-            self.send(self._draw.randrange(len(self._waiting) + 1))  # cut before, or between send and word
+            self.send(self._draw.randrange(len(self._waiting) + 1))  # the connection breaks on the way
             self._lost = True
         self.send()
         super().flush(timeout_ms)
@@ -77,13 +77,13 @@ class FaultySink(MemorySink):
             self.acknowledge()
 
     def acknowledge(self) -> None:
-        """What was sent is there for good."""
+        """Record that everything sent so far is acknowledged."""
         self._broker.acknowledged.update(self._unacknowledged)
         self._unacknowledged = []
 
 
 class FaultyTransactions(MemoryTransactions):
-    """Commits whose answer is lost, whether they came to be or not."""
+    """Transactions in which the answer to a commit may be lost, whether it was carried out or not."""
 
     def __init__(
         self, broker: Broker, sinks: Collection[FaultySink], draw: random.Random, faults: float
@@ -92,7 +92,7 @@ class FaultyTransactions(MemoryTransactions):
         self._sinks, self._draw, self._faults = sinks, draw, faults
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Send what waits, and commit; or not, and who asked does not know."""
+        """Send buffered records and commit. If the answer is lost, raise, whether it was committed or not."""
         for sink in self._sinks:
             sink.send()
         lost = self._draw.random() < self._faults
@@ -106,20 +106,20 @@ class FaultyTransactions(MemoryTransactions):
 
 
 class FaultySource(MemorySource):
-    """A log whose broker sometimes does not answer, and an engine that is killed between two polls."""
+    """A source that runs a function before each poll, which may raise an error or kill the process."""
 
     def __init__(self, log: MemoryLog, before_a_poll: Callable[[], None]) -> None:
         super().__init__(log)
         self._before_a_poll = before_a_poll
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
-        """What the schedule has next."""
+        """Run the function, then poll."""
         self._before_a_poll()
         return super().poll(records_max, timeout_ms)
 
 
 def address_of(value: bytes | None, headers: Headers) -> tuple[int, int]:
-    """Where a record came from: a score, by its source; a dead letter, by its headers."""
+    """Return the source address of a published record, from a score's source or a dead letter's headers."""
     found = dict(headers)
     if "streamnb.offset" in found:
         return int(found["streamnb.partition"]), int(found["streamnb.offset"])

@@ -1,7 +1,8 @@
-"""A disk in memory that refuses, writes short, and loses what was not synced: it stands for `os` in `files`.
+"""A disk in memory that can refuse, write in part and lose unsynced data, in place of `os` in storage.
 
-A power cut keeps of each file what was synced, and of each directory any part of what was not; of the bytes
-that were not synced it leaves any number, or zeros. A process that is killed loses its descriptors only.
+After a power cut, a synced file is unchanged, and a file with unsynced bytes has any number of its bytes,
+perhaps followed by zeros. Each unsynced change of a directory has happened or not, at random. A killed
+process loses only its descriptors.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from streamnb.transports.memory import Crash
 
 @dataclass
 class Inode:
-    """A file's bytes, and those of them that a power cut leaves."""
+    """A file: its bytes, and those that survive a power cut."""
 
     data: bytearray = field(default_factory=bytearray)
     synced: bytes = b""
@@ -36,14 +37,14 @@ class Inode:
 
 @dataclass
 class Directory:
-    """Names, those that a power cut leaves, and what was done to them since, in order."""
+    """A directory: its names, those at the last sync, and the changes since then in order."""
 
     names: dict[str, Inode] = field(default_factory=dict)
     synced: dict[str, Inode] = field(default_factory=dict)
     since: list[tuple[str, Inode | None]] = field(default_factory=list)
 
     def put(self, name: str, inode: Inode | None) -> None:
-        """Let a name stand for a file, or for nothing."""
+        """Set a name to a file, or remove it."""
         if inode is None:
             del self.names[name]
         else:
@@ -53,25 +54,25 @@ class Directory:
 
 @dataclass
 class Fault:
-    """What the operations from number `at` on do: an errno, ``short`` (a part is written) or ``kill``."""
+    """A fault at operation number `at`: an errno, ``short`` (only a part is written) or ``kill``."""
 
     at: int
     what: int | str
-    sticky: bool = False
-    operation: str = ""  # only those of this name are counted; all of them by default
+    sticky: bool = False  # later operations fail too
+    operation: str = ""  # count only operations with this name; by default all
 
 
 class FaultyDisk:
-    """Stands for the parts of `os` and `fcntl` that snapshots use.
+    """A simulated disk, with the functions of `os` and `fcntl` that snapshots use.
 
     Attributes
     ----------
     fault : Fault or None
-        What goes wrong next.
+        The next fault.
     done : list of str
         The operations of this process, in order.
     dead : bool
-        The process was killed: nothing it does has any effect.
+        Whether the process was killed. Then its operations have no effect.
     """
 
     def __init__(self) -> None:
@@ -91,14 +92,14 @@ class FaultyDisk:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - constants, and os.strerror
         return getattr(os, name)
 
-    # ---- what happens to it
+    # ---- faults
 
     def arm(self, fault: Fault | None) -> None:
-        """Let this go wrong, counted from now."""
+        """Set the next fault; operations are counted from now."""
         self.fault, self._counted = fault, 0
 
     def restart(self, draw: random.Random | None = None) -> None:
-        """A new process; with `draw`, after a power cut that leaves what chance leaves."""
+        """Start a new process; with `draw`, after a power cut that loses unsynced data at random."""
         self.dead, self._open, self._locked, self.done = False, {}, {}, []
         self.arm(None)
         if draw is not None:
@@ -106,7 +107,7 @@ class FaultyDisk:
                 _cut(directory, draw)
 
     def visible(self, directory: str) -> dict[str, bytes]:
-        """The names in a directory and their bytes."""
+        """Return the names in a directory with their files' bytes."""
         return {name: bytes(inode.data) for name, inode in self._directories[directory].names.items()}
 
     # ---- os
@@ -165,7 +166,7 @@ class FaultyDisk:
         directory.synced, directory.since = dict(directory.names), []
 
     def close(self, fd: int) -> None:
-        self._open.pop(fd, None)  # never refused: the descriptor is gone either way
+        self._open.pop(fd, None)  # no fault here: the descriptor is gone even if close reports an error
         self._locked.pop(fd, None)
 
     def fchmod(self, fd: int, mode: int) -> None:
@@ -219,10 +220,10 @@ class FaultyDisk:
             raise BlockingIOError(errno.EWOULDBLOCK, "locked")
         self._locked[fd] = self._inode(fd)
 
-    # ---- within
+    # ---- internals
 
     def _step(self, operation: str) -> str | None:
-        """Count an operation, and let it go wrong if it is its turn."""
+        """Count an operation, and apply the fault if it is due."""
         if self.dead:
             raise Crash
         self.done.append(operation)
@@ -275,12 +276,14 @@ def _refused(number: int) -> OSError:
 
 
 def _stat(inode: Inode | None) -> SimpleNamespace:
-    kind, held = (stat.S_IFDIR | 0o700, Inode()) if inode is None else (stat.S_IFREG | inode.mode, inode)
-    return SimpleNamespace(st_mode=kind, st_dev=1, st_ino=held.number, st_size=len(held.data), st_mtime_ns=0)
+    mode, inode = (stat.S_IFDIR | 0o700, Inode()) if inode is None else (stat.S_IFREG | inode.mode, inode)
+    return SimpleNamespace(
+        st_mode=mode, st_dev=1, st_ino=inode.number, st_size=len(inode.data), st_mtime_ns=0
+    )
 
 
 def _cut(directory: Directory, draw: random.Random) -> None:
-    """Each change of a name that was not synced happened or did not; so did the writing of each page."""
+    """Apply a power cut: keep each unsynced change of a name, and unsynced bytes of files, at random."""
     names = dict(directory.synced)
     for name, inode in directory.since:
         if draw.random() < 0.5:
@@ -292,9 +295,7 @@ def _cut(directory: Directory, draw: random.Random) -> None:
         if inode.data != inode.synced:
             written = len(inode.data)
             kept = draw.choice([len(inode.synced), written, draw.randrange(written + 1)])
-            rest = (
-                bytes(written - kept) if draw.random() < 0.5 else b""
-            )  # the length was written, the page not
+            rest = bytes(written - kept) if draw.random() < 0.5 else b""  # length written, page not
             inode.data = bytearray(inode.data[:kept] + rest)
             inode.synced = bytes(inode.data)
     directory.names, directory.synced, directory.since = names, dict(names), []
@@ -302,9 +303,9 @@ def _cut(directory: Directory, draw: random.Random) -> None:
 
 @contextmanager
 def in_place_of_the_disk(disk: FaultyDisk) -> Iterator[FaultyDisk]:
-    """Let `streamnb.storage.files` and `streamnb.storage.lock` work on it."""
+    """Make `streamnb.storage.files` and `streamnb.storage.lock` use the simulated disk."""
     with pytest.MonkeyPatch.context() as patch:
-        for room in (files, lock):
-            patch.setattr(room, "os", disk)
+        for module in (files, lock):
+            patch.setattr(module, "os", disk)
         patch.setattr(lock, "fcntl", disk)
         yield disk

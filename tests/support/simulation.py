@@ -1,15 +1,18 @@
-"""A whole life of an engine in one process: seeded accidents of disk, broker and process, and what must hold.
+"""Simulation of an engine over several lives in one process, with random faults of disk, broker and process.
 
-``python -m tests.support.simulation --runs 100000`` is the campaign. A schedule is a seed: a stream of one
-or three partitions, batches and snapshots of some size, and accidents until one life of the engine reaches
-the end. After every life and at every snapshot the invariants are checked:
+``python -m tests.support.simulation --runs 100000`` runs many schedules. A schedule is drawn from a seed: a
+stream of one or three partitions, sizes of batches and snapshots, and faults that kill the engine until one
+life reaches the end of the stream. After every life and at every snapshot these invariants are checked:
 
-I1 the last digest is the uninterrupted run's; I2 every record has a score or a dead letter, and
-one alone where they are published exactly once; I3 scores of one
-record are the same bytes (one partition); I4 a score knows nothing of its own label; I5 every snapshot that
-can be loaded is the state of exactly the records before its offsets; I6 numbers rise, offsets never go back;
-I7 the accounts add up; I8 what lies before a snapshot's offsets was acknowledged before the snapshot could be
-seen; I9 no temporary file is left after a start.
+I1  The last digest equals that of an uninterrupted run.
+I2  Every record has a score or a dead letter, and exactly one if scores are published exactly once.
+I3  All scores of one record are the same bytes (with one partition).
+I4  A score does not depend on its own label.
+I5  Every snapshot that can be loaded is the state after exactly the records before its offsets.
+I6  Snapshot numbers rise, and offsets never go back.
+I7  The accounts add up.
+I8  All records before a snapshot's offsets were acknowledged before the snapshot was written.
+I9  No temporary file is left after a start.
 """
 
 from __future__ import annotations
@@ -53,21 +56,20 @@ HOME = Path("/kept")
 WORDS = ("win", "money", "now", "lunch", "at", "noon", "prize", *(f"word{n}" for n in range(30)))
 POISON: tuple[bytes | None, ...] = (b"{", b"\xff\xfe", b'{"text": 7}', None)
 DECODER = Decoder(MessageFields(), timed=True)
-METRICS = Metrics()  # of all lives together: nothing here asks them, and they cost as much as a life
+METRICS = Metrics()  # shared by all lives: nothing here reads them, and creating them costs as much as a life
 LIVES_MAX = 40
-MODELS: tuple[
-    dict[str, Any], ...
-] = (  # streams of one partition take turns; of several, nothing is forgotten
+# Streams of one partition use these in turn; streams of several use the default, which forgets nothing.
+MODELS: tuple[dict[str, Any], ...] = (
     {},
     {"max_tokens": 16},
     {"half_life_messages": 3.0},
     {"half_life_s": 5.0},
 )
-STREAMS = 24  # different ones, so that the oracle can be kept
+STREAMS = 24  # few enough that the oracle's results can be cached
 
 
 class Store(SnapshotDirectory):
-    """The directory, which is asked what it writes."""
+    """The snapshot directory, with checks of what it reads and writes."""
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
@@ -75,43 +77,43 @@ class Store(SnapshotDirectory):
         assert not [name for name in schedule.disk.visible(str(HOME)) if name.endswith(".tmp")], "I9"
 
     def newest(self) -> Snapshot | None:
-        """What this life goes on from, and no power cut may take away from now on."""
+        """Return the newest snapshot, and remember that no power cut may remove it from now on."""
         newest = super().newest()
         self._schedule.newest = None if newest is None else (newest.sequence, dict(_offsets(newest)))
         return newest
 
     def write(self, snapshot: Snapshot) -> int:
-        """Write, checked."""
+        """Write a snapshot that satisfies the invariants."""
         return self._schedule.checked_write(snapshot, super().write)
 
 
 class HeldThread:
-    """In the place of the writer's thread: what it was given is done when the schedule says so, here and now.
+    """A replacement of the snapshot writer's thread that runs its work when the schedule says so.
 
-    So a snapshot can be in flight while the stream goes on, and every run of a seed is the same.
+    A snapshot can be in flight while the stream goes on, and still every run of a seed is the same.
     """
 
     def __init__(self) -> None:
         self._held: tuple[Future[int], Callable[[], int]] | None = None
 
     def submit(self, work: Callable[..., int], *arguments: object) -> Future[int]:
-        """Hold a piece of work."""
+        """Hold a piece of work until `let`."""
         future: Future[int] = Future()
         self._held = future, lambda: work(*arguments)
         return future
 
     def let(self) -> None:
-        """Do it, as a thread would: whatever it raises is for whoever asks."""
+        """Run the held work; an exception goes into the future, as in a thread."""
         if self._held is not None:
             (future, work), self._held = self._held, None
             try:
                 future.set_result(work())
-            except BaseException as error:  # noqa: BLE001 - a Crash too
+            except BaseException as error:  # noqa: BLE001 - includes Crash
                 future.set_exception(error)
 
 
 class Life:
-    """One process: what befalls it, and when."""
+    """One process, and the faults that happen to it."""
 
     def __init__(self, schedule: Schedule, *, spared: bool) -> None:
         draw = schedule.draw
@@ -121,7 +123,7 @@ class Life:
         schedule.disk.arm(None if spared or draw.random() < 0.5 else _disk_fault(draw))
 
     def before_a_poll(self) -> None:
-        """Die, lose the broker, let a held snapshot be written, or let the stream go on beside it."""
+        """At random, die, lose the broker, or write a held snapshot."""
         draw = self.schedule.draw
         if self.polls_left == 0:
             self.schedule.disk.dead = True
@@ -133,7 +135,7 @@ class Life:
             self.thread.let()
 
     def run(self) -> Summary:
-        """From recovery to the end of the log, or to death."""
+        """Run the engine from recovery to the end of the log, or until it dies."""
         engine = self.schedule.engine(self)
         engine.writer._thread.shutdown()
         engine.writer._thread = cast("Any", self.thread)
@@ -141,7 +143,7 @@ class Life:
         try:
             return engine.run()
         finally:
-            if not self.schedule.disk.dead:  # the living let what is in flight end
+            if not self.schedule.disk.dead:  # a process that lives finishes the snapshot in flight
                 self.thread.let()
                 engine.store.close()
 
@@ -153,7 +155,7 @@ def _disk_fault(draw: random.Random) -> Fault:
 
 
 class Schedule:
-    """A stream, the world it flows through, and the accidents of one seed."""
+    """A stream, its disk and broker, and the faults drawn from one seed."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
@@ -174,7 +176,7 @@ class Schedule:
         self.interval_ms = self.draw.choice([0, 100])
 
     def live(self) -> Summary:
-        """Lives until one reaches the end; the last ones are spared, for every stream ends."""
+        """Run lives until one reaches the end of the stream; after `LIVES_MAX` lives there are no faults."""
         while True:
             self.lives += 1
             spared = self.lives > LIVES_MAX
@@ -190,7 +192,7 @@ class Schedule:
                 self._check_loadable()
 
     def engine(self, life: Life) -> Engine:
-        """A new process, which has learned nothing yet."""
+        """Return the engine of a new process, which has learned nothing yet."""
         clock = MemoryClock()
         scores, aside = (
             FaultySink(log, self.broker, self.draw, self.faults / 2, once=self.once)
@@ -220,7 +222,7 @@ class Schedule:
         )
 
     def checked_write(self, snapshot: Snapshot, write: Any) -> int:  # noqa: ANN401 - the directory's own
-        """Write, and hold the snapshot to I5, I6 and I8."""
+        """Write a snapshot, and check I5, I6 and I8."""
         offsets = _offsets(snapshot)
         before = {(n, offset) for n, end in offsets.items() for offset in range(end)}
         assert before <= self.broker.acknowledged, f"I8 {before - self.broker.acknowledged}"
@@ -233,7 +235,7 @@ class Schedule:
         return sequence
 
     def _check_loadable(self) -> None:
-        """Whatever can be loaded after a death is a true state; the newest is what the next life has."""
+        """Check every snapshot that can be loaded after a death, and that the newest one is still there."""
         loaded = []
         for name, data in self.disk.visible(str(HOME)).items() if self.disk.path.isdir(HOME) else ():
             if name.endswith(".snb") and not name.startswith("."):
@@ -242,7 +244,7 @@ class Schedule:
         for snapshot in loaded:
             self._check_state(snapshot)
         newest = max(loaded, key=lambda snapshot: snapshot.sequence, default=None)
-        if self.newest is not None:  # what was reported as kept is there, whatever was cut
+        if self.newest is not None:  # a snapshot reported as kept must survive any power cut
             assert newest is not None, "I5"
             assert newest.sequence >= self.newest[0], "I6"
 
@@ -256,7 +258,7 @@ class Schedule:
         assert all(account.balance() == 0 for account in snapshot.accounts.values()), "I7"
 
     def check(self, summary: Summary) -> None:
-        """What must hold at the end."""
+        """Check the invariants at the end of the stream."""
         ends = tuple(self.log.end)
         kind = "all" if self.partitions == 1 else "order_free"
         assert summary.digest[kind] == digest_of(self.stream, self.partitions, ends)[kind], "I1"
@@ -294,7 +296,7 @@ def _offsets(snapshot: Snapshot) -> Mapping[int, int]:
 
 @cache
 def stream(number: int, partitions: int) -> MemoryLog:
-    """A log of six to seventeen records, some of which cannot be used."""
+    """Return a log of six to seventeen records, some of them unusable."""
     draw, log = random.Random(f"{number}/{partitions}"), MemoryLog(partitions)
     for i in range(draw.randrange(6, 18)):
         fields = {
@@ -308,13 +310,13 @@ def stream(number: int, partitions: int) -> MemoryLog:
 
 
 def model_of(number: int, partitions: int) -> NaiveBayes:
-    """A new one, for a stream."""
+    """Return a new model for a stream."""
     return NaiveBayes(TEXT_ONLY, **(MODELS[number % len(MODELS)] if partitions == 1 else {}))
 
 
 @cache
 def digest_of(number: int, partitions: int, ends: tuple[int, ...]) -> dict[str, str]:
-    """Of a model that learned the first records of each partition, one at a time."""
+    """Return the digest of a model that learned each partition's records before `ends`, one at a time."""
     model, log = model_of(number, partitions), stream(number, partitions)
     for record in log.elements:
         if isinstance(record, MemoryRecord) and record.offset < ends[record.partition]:
@@ -324,7 +326,7 @@ def digest_of(number: int, partitions: int, ends: tuple[int, ...]) -> dict[str, 
 
 @cache
 def scores_of(number: int) -> dict[int, bytes]:
-    """Each score of a stream of one partition, by a plain loop."""
+    """Return the score of each offset of a stream of one partition, computed in a plain loop."""
     model, found = model_of(number, 1), {}
     for record in stream(number, 1).elements:
         assert isinstance(record, MemoryRecord)
@@ -350,7 +352,7 @@ def _decoded(record: MemoryRecord) -> tuple[Batch, list[str | int | None]]:
 
 
 def simulate(seed: int) -> Schedule:
-    """One schedule, from its seed; raises `AssertionError` with the invariant that did not hold."""
+    """Run one schedule; raise `AssertionError` with the invariant that did not hold."""
     schedule = Schedule(seed)
     with in_place_of_the_disk(schedule.disk):
         schedule.check(schedule.live())
@@ -358,7 +360,7 @@ def simulate(seed: int) -> Schedule:
 
 
 def campaign(seeds: Sequence[int]) -> tuple[list[str], Counter[str]]:
-    """Many schedules.
+    """Run many schedules.
 
     Returns
     -------
@@ -373,7 +375,7 @@ def campaign(seeds: Sequence[int]) -> tuple[list[str], Counter[str]]:
         for seed in seeds:
             try:
                 deaths += simulate(seed).deaths
-            except Exception as error:  # noqa: BLE001 - a mistake is a finding too
+            except Exception as error:  # noqa: BLE001 - any error is a finding
                 broken.append(f"seed {seed}: {error!r}")
     finally:
         logging.disable(logging.NOTSET)
@@ -381,7 +383,7 @@ def campaign(seeds: Sequence[int]) -> tuple[list[str], Counter[str]]:
 
 
 def main() -> None:
-    """Simulate, print what broke, and fail if anything did."""
+    """Run the simulation, print the broken invariants, and fail if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="the first one")

@@ -1,7 +1,7 @@
-"""A reader of snapshots by a stranger: struct, json and what `streamnb/storage/container.py` says, no more.
+"""An independent reader of snapshots, written only from the description in `streamnb/storage/container.py`.
 
-It is the test that the description is enough, and a beginning for whoever reads snapshots in another
-language. CRC-32C is spelled out, since the standard library has none.
+It tests that the description is complete, and it can be a starting point for a reader in another language.
+It implements CRC-32C itself, because the standard library has no such function.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ for _byte in range(256):
 
 
 def crc32c(data: bytes) -> int:
-    """The Castagnoli checksum; ``123456789`` has 0xE3069283."""
+    """Return the CRC-32C (Castagnoli) of some bytes; that of ``123456789`` is 0xE3069283."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = _CRC_TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
@@ -27,7 +27,7 @@ def crc32c(data: bytes) -> int:
 
 
 def read(data: bytes) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Header and sections (numbers, or rows of numbers), everything checked by an assertion."""
+    """Return the header and the sections (numbers, or rows of numbers), after assertions on everything."""
     magic, major, _minor, n_sections, header_size, file_size = struct.unpack_from("<8sHHIQQ", data, 0)
     assert (magic, major, file_size) == (b"\x89SNB\r\n\x1a\n", 1, len(data))
     footer = struct.unpack_from("<8sQII", data, file_size - 24)

@@ -1,4 +1,4 @@
-"""Where the tests find streams: real ones where the folder beside the project is, the mailbox elsewhere."""
+"""Streams for tests: real ones if their folder exists beside the project, otherwise a generated mailbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def lines_of(stream: str) -> list[bytes]:
-    """The JSON lines of a real stream, or of 5,000 messages of the demo's mailbox."""
+    """Return the JSON lines of a real stream, or of 5,000 messages of the demo's mailbox."""
     if stream == "mailbox":
         return [
             orjson.dumps({key: mail[key] for key in ("id", "text", "label")}) for mail in mailbox(0, 5000)
@@ -23,6 +23,6 @@ def lines_of(stream: str) -> list[bytes]:
 
 
 def streams_at_hand(*wanted: str) -> list[str]:
-    """The wanted streams where the folder of streams is found, and the generated mailbox where it is not."""
+    """Return those of the wanted streams that exist, or the generated mailbox if none does."""
     found = [stream for stream in wanted if (DATA / f"{stream}.jsonl.gz").exists()]
     return found or ["mailbox"]

@@ -1,4 +1,4 @@
-"""What the two twins must have in common: every bit of what they say and of what they know."""
+"""Comparison of plain and compiled twins: all bits of their scores and of their states must be equal."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 
 
 def said(scores: Scores) -> dict[str, object]:
-    """All that a batch was told, bits for bits, NaN being NaN."""
-    told: dict[str, object] = {}
+    """Return all columns of some scores as bytes for comparison; all NaNs become the same NaN."""
+    columns: dict[str, object] = {}
     for field in fields(scores):
         value = getattr(scores, field.name)
         if isinstance(value, np.ndarray):
             value = (value.dtype, value.shape, np.where(np.isnan(value), np.nan, value).tobytes())
-        told[field.name] = value
-    return told
+        columns[field.name] = value
+    return columns
 
 
 def held(model: NaiveBayes) -> tuple[object, ...]:
-    """All that a model knows, rows by view and token: the twins keep them in orders of their own."""
+    """Return a model's whole state for comparison, with rows sorted because twins order them differently."""
     frozen = model.freeze()
     rest = {
         name: (array.dtype, array.shape, array.tobytes())
