@@ -51,7 +51,7 @@ GOLDEN_DIGEST = {
 
 @pytest.fixture(scope="module")
 def small() -> bytes:
-    """A file with one section and no more: prologue, header, table, section, footer."""
+    """Return a file with one section and no more: prologue, header, table, section, footer."""
     data = file_of({"format": "test"}, {"counts": np.arange(12, dtype=np.float64).reshape(3, 4)})
     assert len(data) == 2 * 4096 + 24
     return data
@@ -59,7 +59,7 @@ def small() -> bytes:
 
 @pytest.fixture(scope="module")
 def large() -> bytes:
-    """A snapshot of 64 KiB."""
+    """Return a snapshot file of 64 KiB."""
     snapshot, tokens = example(), 480
     model = build_model(Settings())
     for i in range(tokens):
