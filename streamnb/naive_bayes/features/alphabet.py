@@ -1,7 +1,7 @@
-"""The alphabet: of what kind a code point is, and its lower case.
+"""The alphabet: the kind of a code point (letter, mark, space and so on) and its lower case.
 
-Each code point is judged for itself, without a locale or its neighbours, so that a compiled twin that asks
-for `kind_page` reads the same characters.
+Both depend on the code point alone, never on a locale or on neighbouring characters. The compiled twin asks
+this module for pages of kinds (`kind_page`), so it classifies every character as the plain code does.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ import unicodedata
 from functools import cache
 
 UNICODE_VERSION = unicodedata.unidata_version
-"""Which code points are letters depends on it, so it is part of a snapshot's statistics fingerprint."""
+"""The version of Python's Unicode tables. It decides which code points are letters, and so which tokens were
+counted; therefore it is part of a snapshot's statistics fingerprint."""
 
+# Letters, digits and "_"; combining marks and the zero width non-joiner; characters of the ranges below;
+# white space; the zero width joiner; regional indicators (two make a flag emoji); skin tones; everything
+# else, such as punctuation and emoji.
 WORD, MARK, CJK, SPACE, JOINER, REGION, TONE, OTHER = "wmcsjrtp"
 
-# Han with its extensions and compatibility forms, Hiragana, Katakana: scripts without spaces, in which
-# single characters and pairs are the usual index terms.
+# Han with its extensions and compatibility forms, Hiragana and Katakana. These scripts have no spaces between
+# words, so single characters and pairs of characters are the usual index terms.
 _CJK_RANGES = (
     (0x3005, 0x3007),
     (0x3040, 0x30FF),
@@ -30,7 +34,7 @@ _CJK_RANGES = (
 
 
 def kind(code_point: int) -> str:
-    """The kind of one code point: one of `WORD` to `OTHER`.
+    """Return the kind of one code point: one of the constants `WORD` to `OTHER`.
 
     Examples
     --------
@@ -55,23 +59,29 @@ def kind(code_point: int) -> str:
 
 @cache
 def kind_page(page: int) -> str:
-    """The kinds of the 256 code points from ``256 * page`` on (at most 4,352 pages, 1.3 MB in all)."""
+    """Return the kinds of 256 code points, beginning with ``256 * page``, as one string.
+
+    There are at most 4,352 pages, which take 1.3 MB when all are cached.
+    """
     return "".join(kind(256 * page + i) for i in range(256))
 
 
 class _KindOfCodePoint:
-    """What ``str.translate`` asks, page by page."""
+    """The table that ``str.translate`` looks kinds up in; it is filled page by page, as text needs it."""
 
     def __getitem__(self, code_point: int) -> str:
         return kind_page(code_point >> 8)[code_point & 255]
 
 
 KIND_OF_CODE_POINT = _KindOfCodePoint()
-"""``text.translate(KIND_OF_CODE_POINT)`` is the kinds of a text, one a code point."""
+"""``text.translate(KIND_OF_CODE_POINT)`` is a string of the same length with the kind of each code point."""
 
 
 def lower(text: str) -> str:
-    """Lower case, each code point for itself: a final sigma is a sigma.
+    """Return a text in lower case, converting each code point by itself.
+
+    Python's `str.lower` writes a capital sigma at the end of a word as a final sigma. Here it is always
+    ``σ``, so a word is the same token wherever it occurs.
 
     Examples
     --------

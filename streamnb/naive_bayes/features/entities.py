@@ -1,21 +1,23 @@
-"""What may be read whole: numbers, URLs and mail addresses; the one definition of each.
+"""Numbers, URLs and mail addresses that are kept as one token: how each is defined and found.
 
-All three begin where the rule ``unicode`` begins a word, and hold *letters*: here every code point that a
-word may go on with, so digits, marks and letters of any script written with spaces. The first that fits is
-taken, and what is left after it is read by the rule again.
+All three begin where the rule ``unicode`` begins a word. Below, a *letter* is any code point that may
+continue a word: letters and digits of every script written with spaces, combining marks and joiners. A word
+is tried as a URL, then as a mail address, then as a number; the first that matches becomes one token, and the
+text after it is split by the rule as usual.
 
 url
-    A word and ``://``, or the word ``www`` and a point; then the beginning of a word; then letters and the
-    marks of `URL_MARKS`, up to the last letter or slash among them.
+    A word followed by ``://``, or the word ``www`` followed by a point; then the beginning of a word; then
+    letters and the marks of `URL_MARKS`, up to the last letter or slash among them.
 mail address
     A word; then letters and `NAME_MARKS`; an ``@``; the beginning of a word; then letters and `HOST_MARKS`,
-    up to the last letter among them, with a point between.
+    up to the last letter among them. There must be a point after the ``@``.
 number
-    Words, joined by a point or a comma wherever that stands between two ASCII digits (as in rules WB11 and
-    WB12 of Unicode Standard Annex 29): also a version, and an amount with its unit.
+    Words joined by a point or a comma that has an ASCII digit on both sides (as in rules WB11 and WB12 of
+    Unicode Standard Annex 29). Versions and amounts with a unit match too.
 
-Nobody can make this slow. A URL and a number consist of what was looked at; where no address was found, none
-is looked for again before that place.
+The search takes time linear in the length of the text, so a hostile message cannot make it slow: what was
+examined for a URL or a number becomes part of the token (except trailing marks, which cannot begin one), and
+a failed search for a mail address is not repeated for the other words it has already passed.
 """
 
 from __future__ import annotations
@@ -28,16 +30,16 @@ from streamnb.naive_bayes.features.alphabet import JOINER, MARK, WORD
 Whole = Literal["numbers", "urls", "mail"]
 
 LETTERS = WORD + MARK + JOINER
-"""The kinds of code point that a word goes on with; it begins with `WORD`."""
+"""The kinds of code point that may continue a word. A word begins with `WORD`."""
 
 URL_MARKS = "!#$%&'()*+,-./:;=?@[]~"
-"""The marks of a URL (RFC 3986); the underscore is a letter."""
+"""The marks that RFC 3986 allows in a URL. The underscore is missing because it counts as a letter."""
 NAME_MARKS = "%+-."
 HOST_MARKS = "-."
 
 
 class WholeReader:
-    """Finds where things end in one text, from left to right.
+    """Finds the ends of numbers, URLs and mail addresses in one text, from left to right.
 
     Parameters
     ----------
@@ -63,7 +65,11 @@ class WholeReader:
         self._no_mail_before = 0
 
     def end(self, start: int, word_end: int) -> int:
-        """Where what begins with the word from `start` to `word_end` ends; words are asked for in order."""
+        """Return the end of the URL, mail address or number that starts with the word ``[start, word_end)``.
+
+        If none starts there, return `word_end`. Call it with increasing `start`: it remembers where a search
+        for a mail address has already failed.
+        """
         end = word_end
         if "urls" in self._whole:
             end = self._url_end(start, word_end)
@@ -86,7 +92,7 @@ class WholeReader:
 
     def _mail_end(self, word_end: int) -> int:
         at = self._run(word_end, NAME_MARKS)
-        self._no_mail_before = at  # a later word of this name would meet the same end
+        self._no_mail_before = at  # a search from any word before this offset would end at it too
         if not (self._low.startswith("@", at) and self._kinds.startswith(WORD, at + 1)):
             return word_end
         end = self._last(self._run(at + 1, HOST_MARKS), "")
@@ -98,14 +104,17 @@ class WholeReader:
         return end
 
     def _run(self, i: int, marks: str) -> int:
-        """Where the letters and marks from i on end."""
+        """Return the end of the run of letters and `marks` that begins at offset i."""
         low, kinds, size = self._low, self._kinds, len(self._low)
         while i < size and (kinds[i] in LETTERS or low[i] in marks):
             i += 1
         return i
 
     def _last(self, end: int, marks: str) -> int:
-        """The end of what is before `end` without the marks that trail; there is a letter."""
+        """Return `end`, moved left past code points that are neither letters nor in `marks`.
+
+        The caller has made sure that a letter comes before `end`.
+        """
         while not (self._kinds[end - 1] in LETTERS or self._low[end - 1] in marks):
             end -= 1
         return end

@@ -1,14 +1,19 @@
-"""Readers: how the fields of a message become features.
+"""Readers: the settings that say which fields of a message a view reads, and which features it makes of them.
 
-Text readers (`Words`, `WordPairs`, `CharacterGrams`, `Edges`) count what the tokenizer makes of text fields.
-`Terms`, `Category` and `Number` read one field that holds term counts, a category or a number.
+Text readers (`Words`, `WordPairs`, `CharacterGrams`, `Edges`) count the tokens of text fields, or features
+made of the tokens. `Terms`, `Category` and `Number` read one field that holds term counts, a category or a
+number.
 
-Block readers (`Categories`, `Flags`, `Numbers`) read named values whose names need not be known before. Each
-reads one of three things: the columns it names (`fields`), one column that holds a mapping of names to values
-(`field`, as an estimator has its `x`), or, if it names neither, every column that no other view names; the
-type of each value then says which block reads it: a truth value is a flag, a number a number, a text a
-category. A name that is no string is known by ``str(name)``. A value that is missing (an absent name,
-``None``, NaN) is neither learned nor scored.
+Block readers (`Categories`, `Flags`, `Numbers`) read named values; the names need not be known in advance.
+Each block reads from one of three places:
+
+- the columns that `fields` names;
+- the one column that `field` names, whose values map names to values (as an estimator has its `x`);
+- if it names neither, every column that no other view names. The type of each value then decides which block
+  reads it: `Flags` reads truth values, `Numbers` reads numbers, `Categories` reads text.
+
+A name that is not a string is converted by ``str(name)``. A missing value (an absent name, ``None``, NaN) is
+neither learned nor scored.
 """
 
 from __future__ import annotations
@@ -23,46 +28,51 @@ import orjson
 from streamnb.naive_bayes.features.tokenizer import Text, Tokenizer, check_limits
 
 Counts = dict[str, float]
-"""Distinct tokens of one view of one message, in order of first appearance, with how often each occurs."""
+"""The distinct tokens that one view finds in one message, with their number of occurrences, in order of first
+appearance."""
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="words"):
-    """Every token.
+    """Counts every token.
 
     Parameters
     ----------
     fields : tuple of str
-        Read as one text, a line each.
+        The text fields to read. They are joined into one text, one line per field.
     prefix : bool
-        Read each field for itself, and count its tokens apart: ``subject:free``, ``text:free``. What stands
-        before the first colon is the field, so no two are one; a name with a colon is refused. The limits,
-        and what other readers say of a text, then hold for each field.
+        Whether to read each field as a text of its own and put its name before its tokens: ``subject:free``,
+        ``text:free``. The name ends at the first colon, so tokens of two fields are never equal; a field name
+        that contains a colon is refused. All limits, and what other readers do with "the text", then apply
+        to each field.
     """
 
     fields: tuple[str, ...] = ("text",)
     prefix: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a prefix with a colon."""
+        """Raise ``ValueError`` if `prefix` is set and a field name contains a colon."""
         _check_prefix(self.fields, self.prefix)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
-        """Token counts of one text."""
+        """Return the tokens of one text with their counts."""
         return _count(text.tokens)
 
 
 class WordPairs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="pairs"):
-    """Every two neighbouring tokens, joined by a space (which no token holds)."""
+    """Counts every two neighbouring tokens, joined by a space, which no token contains.
+
+    `fields` and `prefix` are those of `Words`.
+    """
 
     fields: tuple[str, ...] = ("text",)
     prefix: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a prefix with a colon."""
+        """Raise ``ValueError`` if `prefix` is set and a field name contains a colon."""
         _check_prefix(self.fields, self.prefix)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
-        """Pair counts of one text."""
+        """Return the pairs of neighbouring tokens of one text with their counts."""
         tokens = text.tokens
         return _count([f"{first} {second}" for first, second in pairwise(tokens)])
 
@@ -70,10 +80,11 @@ class WordPairs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
 class CharacterGrams(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="characters"
 ):
-    """Runs of `n` characters inside each word, the word padded by a space at both ends.
+    """Counts runs of `n` characters inside each word, after padding the word with a space at both ends.
 
-    A padded word of at most `n` characters is one feature. Only the first `characters_max` code points of
-    the text are read: the end of a long mail says little that its beginning does not.
+    A padded word of at most `n` characters is one feature. Only the first `characters_max` code points of the
+    text are read: the end of a long mail adds little evidence to its beginning. `fields` and `prefix` are
+    those of `Words`.
     """
 
     fields: tuple[str, ...] = ("text",)
@@ -82,12 +93,12 @@ class CharacterGrams(
     prefix: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a run or a text shorter than 1, or a prefix with a colon."""
+        """Raise ``ValueError`` if `n` or `characters_max` is below 1, or a prefix contains a colon."""
         _check_prefix(self.fields, self.prefix)
         check_limits(self.n, self.characters_max)
 
     def read(self, text: Text, tokenizer: Tokenizer) -> Counts:
-        """Counts of the runs of one text."""
+        """Return the character runs of one text with their counts."""
         tokens = text.tokens
         if len(text.low) > self.characters_max:
             tokens, _ = tokenizer.split(text.low[: self.characters_max])
@@ -99,19 +110,22 @@ class CharacterGrams(
 
 
 class Edges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="edges"):
-    """The first and the last `n` tokens, marked ``h`` (head) and ``t`` (tail): greetings and signatures."""
+    """Counts the first `n` tokens, marked ``h`` (head), and the last `n`, marked ``t`` (tail).
+
+    They hold greetings and signatures. `fields` and `prefix` are those of `Words`.
+    """
 
     fields: tuple[str, ...] = ("text",)
     n: int = 8
     prefix: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for an edge of less than one token, or a prefix with a colon."""
+        """Raise ``ValueError`` if `n` is below 1, or a prefix contains a colon."""
         _check_prefix(self.fields, self.prefix)
         check_limits(self.n)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
-        """Counts of the marked tokens of one text."""
+        """Return the marked first and last tokens of one text with their counts."""
         tokens = text.tokens
         return _count(["h" + t for t in tokens[: self.n]] + ["t" + t for t in tokens[-self.n :]])
 
@@ -121,14 +135,14 @@ TEXT_READERS = TextReader.__args__
 
 
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="terms"):
-    """A field that holds term counts already: a mapping of name to count, as river's `BagOfWords` gives.
+    """Reads a field that already holds term counts: a mapping of term to count, as in river's `BagOfWords`.
 
     Parameters
     ----------
     field : str
     above : float, optional
-        Then any finite number may stand for a term, and a term is there, once, if its number is above this
-        one; ``None`` and NaN are not above it.
+        If given, the mapping may hold any finite numbers, and a term counts once if its number is above this
+        threshold. ``None`` and NaN are never above it.
     """
 
     field: str
@@ -136,39 +150,39 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
 
 class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="category"):
-    """A field with one of several values; the token is the value's JSON, so that 1 and "1" differ."""
+    """Reads a field that holds one of several values. The token is the value's JSON, so 1 and "1" differ."""
 
     field: str
 
 
 class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):
-    """A field with a real value; ``None`` and NaN are missing."""
+    """Reads a field that holds a real number; ``None`` and NaN are missing."""
 
     field: str
 
 
 class _Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the block readers have in common."""
+    """The settings that all block readers share: one field with a mapping, several columns, or neither."""
 
     field: str = ""
     fields: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` if a block reads a mapping and columns at once."""
+        """Raise ``ValueError`` if both `field` and `fields` are given."""
         if self.field and self.fields:
             raise ValueError("a block reads either `field`, which holds a mapping, or `fields`, not both")
 
 
 class Categories(_Block, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="categories"):
-    """Names to one of several values each: strings, numbers or truth values; 1, "1" and true differ."""
+    """Reads named categories: strings, numbers or truth values. 1, "1" and true are different categories."""
 
 
 class Flags(_Block, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="flags"):
-    """Names to truth values."""
+    """Reads named truth values."""
 
 
 class Numbers(_Block, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="numbers"):
-    """Names to real numbers; an infinity is missing."""
+    """Reads named real numbers; an infinite number is missing."""
 
 
 Block = Categories | Flags | Numbers
@@ -177,19 +191,19 @@ AnyReader = Reader | Categories | Flags | Numbers
 
 
 def reads_text(reader: AnyReader) -> TypeGuard[TextReader]:
-    """Whether a reader wants tokens."""
+    """Return whether a reader counts tokens of text fields."""
     return isinstance(reader, TEXT_READERS)
 
 
 def fields_of(reader: AnyReader) -> tuple[str, ...]:
-    """The fields a reader names."""
+    """Return the fields that a reader names; a block that reads every remaining column names none."""
     if isinstance(reader, Categories | Flags | Numbers):
         return reader.fields or ((reader.field,) if reader.field else ())
     return reader.fields if reads_text(reader) else (reader.field,)  # type: ignore[union-attr]
 
 
 def parts_of(reader: TextReader) -> list[tuple[str, tuple[str, ...]]]:
-    """The texts that a reader looks at: what each one's tokens begin with, and its fields.
+    """Return the texts that a reader splits into tokens, each as the prefix of its tokens and its fields.
 
     Examples
     --------
@@ -204,9 +218,10 @@ def parts_of(reader: TextReader) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def token_of(field: str, value: str | float) -> str:
-    """The token that stands for a value of a field.
+    """Return the token that represents one value of a field: the field's name, ``=`` and the value's JSON.
 
-    No two pairs share one: the JSON of a value holds no ``="`` but at its beginning.
+    Different pairs of field and value have different tokens, because `field_of` finds the separating ``=``
+    again: JSON escapes the quotes inside a string, and a number or a truth value contains no ``=``.
 
     Examples
     --------
@@ -217,7 +232,7 @@ def token_of(field: str, value: str | float) -> str:
 
 
 def field_of(token: str) -> str:
-    """The field of a token that `token_of` made.
+    """Return the field of a token that `token_of` made.
 
     Examples
     --------
@@ -228,7 +243,7 @@ def field_of(token: str) -> str:
 
 
 def value_of(token: str) -> str | float:
-    """The value of a token that `token_of` made.
+    """Return the value of a token that `token_of` made.
 
     Examples
     --------
@@ -242,7 +257,7 @@ def value_of(token: str) -> str | float:
 def _check_prefix(fields: tuple[str, ...], prefix: bool) -> None:
     for field in fields if prefix else ():
         if ":" in field:
-            raise ValueError(f"a field whose name has a colon, as {field!r}, cannot be a prefix")
+            raise ValueError(f"field {field!r} cannot be a prefix: its name must not contain a colon")
 
 
 def _count(tokens: list[str]) -> Counts:

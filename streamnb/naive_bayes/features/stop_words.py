@@ -1,7 +1,7 @@
-"""Stop words: the words of a language that are left out, from lists that others keep.
+"""Stop words: frequent words of a language that the tokenizer drops.
 
-The lists are those of Stopwords ISO, as the package stopwordsiso carries them (``streamnb[stopwords]``). They
-are generous: the English one has some 1,300 words, "free" and "call" among them, which tell spam.
+The lists are those of Stopwords ISO, from the package stopwordsiso (``streamnb[stopwords]``). They are
+generous: the English list has about 1,300 words, among them "free" and "call", which help to recognise spam.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from streamnb.naive_bayes.features.alphabet import lower
 
 @cache
 def stop_words_of(languages: tuple[str, ...]) -> frozenset[str]:
-    """The stop words of some languages together, in lower case.
+    """Return the stop words of several languages as one set, in lower case.
 
     Parameters
     ----------
     languages : tuple of str
-        Two letters each (ISO 639-1).
+        Language codes of two letters (ISO 639-1).
 
     Raises
     ------
     ValueError
-        There is no list for a language, or no lists are installed.
+        There is no list for one of the languages, or stopwordsiso is not installed.
     """
     if not languages:
         return frozenset()
@@ -42,7 +42,9 @@ def stop_words_of(languages: tuple[str, ...]) -> frozenset[str]:
 
 
 def words_fingerprint(words: frozenset[str]) -> str:
-    """What tells one list from another: 16 hexadecimal digits of the BLAKE2 hash of its sorted lines.
+    """Return a fingerprint of a list of words: 16 hexadecimal digits of the BLAKE2 hash of its sorted lines.
+
+    A snapshot keeps it, so that a changed list is recognised as a changed setting.
 
     Examples
     --------

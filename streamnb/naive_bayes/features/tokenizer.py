@@ -1,17 +1,18 @@
-r"""What a token is: the one definition, and the readers that turn fields into features.
+r"""The tokenizer: how a text becomes tokens. This is the only definition of a token.
 
-A text is put into lower case code point by code point, every code point has one kind (see `alphabet`), and a
-token is a run of kinds. Nothing here knows a locale or the neighbours of a message.
+The text is converted to lower case code point by code point, each code point has one kind (see `alphabet`),
+and a token is a run of kinds. The result does not depend on the locale or on other messages.
 
-The rule ``unicode`` gives, on Latin text, what ``\w+|[^\w\s]`` gives on lower case: words, and each
-punctuation mark for itself. Elsewhere it keeps combining marks with their letter (Hindi, Thai), reads
-Chinese and Japanese by characters and pairs, and keeps an emoji and its modifiers whole. The rule
-``words`` is the peers' ``\w\w+``: words of two characters and more. Numbers, URLs and mail addresses are read
-in parts by both, and by ``unicode`` whole where that is asked for (see `whole`).
+The rule ``unicode`` gives the same tokens on Latin text as ``\w+|[^\w\s]`` on lower case: words, and each
+punctuation mark as a token of its own. On other text it keeps combining marks with their letter (Hindi,
+Thai), splits Chinese and Japanese into characters and pairs of characters, and keeps an emoji with its
+modifiers. The rule ``words`` is ``\w\w+``, words of at least two characters, as in scikit-learn.
+Both rules split numbers, URLs and mail addresses into parts; the rule ``unicode`` can keep them as one token
+(see `entities`).
 
-Then the limits cut, and short tokens and stop words are dropped from what is left, if that is asked for. All
-readers see these tokens and no others: a pair joins the neighbours that are left, as the n-grams of
-scikit-learn do, and no run of characters is taken from a dropped word.
+Then the limits are applied, and after them short tokens and stop words are dropped, if the settings ask for
+it. All readers work on the tokens that remain. So a word pair joins neighbours among the remaining tokens, as
+the n-grams of scikit-learn do, and a dropped word has no character runs.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _CJK_CHARACTER = re.compile(f"{CJK}{MARK}*")
 
 
 def check_limits(*limits: int) -> None:
-    """Raise ``ValueError`` for a limit below 1 or above 2^31."""
+    """Raise ``ValueError`` if a limit is below 1 or above 2^31."""
     for limit in limits:
         if not 1 <= limit <= 1 << 31:
             raise ValueError(
@@ -57,18 +58,18 @@ def check_limits(*limits: int) -> None:
 
 
 class Text(NamedTuple):
-    """One message's text, read.
+    """The text of one message (or of one field), split into tokens.
 
     Parameters
     ----------
     characters : int
-        Code points of the text as it came.
+        Number of code points of the original text; in lower case there may be more.
     low : str
         The text in lower case.
     tokens : list of str
-        In order, with repeats.
+        In order, with repetitions.
     truncated : bool
-        Whether a token or the list was cut at its limit.
+        Whether a token or the list of tokens was cut at its limit.
     """
 
     characters: int
@@ -78,22 +79,24 @@ class Text(NamedTuple):
 
 
 class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The rule, and its limits: a hostile message must not choose the memory or the time it takes.
+    """The settings of the tokenizer: its rule and its limits.
+
+    The limits exist because a hostile message must not decide how much memory or time it takes.
 
     Parameters
     ----------
     rule : {"unicode", "words"}
     token_length_max : int
-        Code points of a token; the rest of a longer one is dropped and the message flagged.
+        Most code points of a token. A longer token is cut there and the message is flagged.
     message_tokens_max : int
-        Tokens of a text; those after it are dropped and the message flagged.
+        Most tokens of a text. Further tokens are dropped and the message is flagged.
     whole : tuple of {"numbers", "urls", "mail"}
         What is one token and not several, as `whole` defines it; with the rule ``unicode``.
     token_length_min : int
-        Code points of a token; a shorter one is dropped. 2 drops punctuation too.
+        Fewest code points of a token. A shorter token is dropped; 2 drops punctuation too.
     stop_words : tuple of str
-        Languages (ISO 639-1) whose stop words are dropped: the tokens that stand, whole, in the list. An
-        entry that is several tokens ("don't") is none.
+        Languages (ISO 639-1) whose stop words are dropped. A token is dropped if it equals an entry of the
+        list, so an entry that the rule splits into several tokens ("don't") has no effect.
 
     Examples
     --------
@@ -115,18 +118,22 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stop_words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit out of bounds, options that contradict, or a language unknown."""
+        """Raise ``ValueError`` for a wrong limit, contradicting options or a language without a list."""
         check_limits(self.token_length_max, self.message_tokens_max, self.token_length_min)
         if self.token_length_min > self.token_length_max:
-            raise ValueError("`token_length_min` must not be above `token_length_max`")
+            raise ValueError(
+                f"`token_length_min` must not be above `token_length_max` ({self.token_length_max}), "
+                f"not {self.token_length_min}"
+            )
         if self.whole and self.rule == "words":
             raise ValueError('`whole` goes with the rule "unicode"; the rule "words" has no marks in a token')
         stop_words_of(self.stop_words)
 
     def state_settings(self) -> dict[str, object]:
-        """What counts depend on; an option that is off is not named, as if there were no such option.
+        """Return the settings that counts depend on, for the statistics fingerprint.
 
-        Stop words are named with a fingerprint: a list that changed is another setting.
+        An option that is off is left out, so snapshots from before the option existed still match. Stop words
+        come with a fingerprint of their list, because a changed list is a changed setting.
         """
         settings: dict[str, object] = {
             "rule": self.rule,
@@ -143,17 +150,17 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return settings
 
     def read(self, text: str) -> Text:
-        """Lower case, tokens and flags of one text."""
+        """Return the lower case of a text, its tokens, and whether a limit cut them."""
         low = lower(text)
         tokens, truncated = self.split(low)
         return Text(len(text), low, tokens, truncated)
 
     def split(self, low: str) -> tuple[list[str], bool]:
-        """The tokens of a text that is in lower case already, and whether a limit cut them."""
+        """Split a text that is already in lower case; return its tokens and whether a limit cut them."""
         if self.rule == "words":
             tokens = _PEERS_WORDS.findall(low)
         elif not self.whole and (low.isascii() or max(low) < "\u0300"):
-            tokens = _UNICODE_WORDS.findall(low)  # the same tokens as below, without the detour
+            tokens = _UNICODE_WORDS.findall(low)  # the same tokens as `_split_by_kind`, faster
         else:
             tokens = _split_by_kind(low, self.whole)
         truncated = False
@@ -174,6 +181,7 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _split_by_kind(low: str, whole: tuple[Whole, ...]) -> list[str]:
+    """Return the tokens of the rule ``unicode``, found by the kinds of the code points."""
     kinds = low.translate(KIND_OF_CODE_POINT)
     reader = WholeReader(low, kinds, whole)
     tokens: list[str] = []

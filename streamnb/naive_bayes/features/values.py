@@ -1,4 +1,4 @@
-"""The values of one message's fields, checked before any state takes part in them."""
+"""The values of a message's fields, checked and converted before any state changes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,27 @@ from streamnb.naive_bayes.features.readers import (
 )
 
 TERM_COUNT_MAX = 1e9
-_EXACT = 2.0**53  # from here on not every integer is a float
+_EXACT = 2.0**53  # below this every integer has a float of its own
 
 
 def text_of(
     names: Sequence[str], fields: Mapping[str, Sequence[object]], i: int, characters: dict[str, int]
 ) -> str:
-    """The named fields of message i as one text, a line each; their lengths are added to `characters`.
+    """Return the named fields of message i as one text, one line per field.
+
+    Parameters
+    ----------
+    names : sequence of str
+    fields : mapping of str to sequence
+        The columns of the batch.
+    i : int
+    characters : dict of str to int
+        The length of each named field, in code points, is stored here.
 
     Raises
     ------
     ValueError
-        A field holds something else than text, or half of a surrogate pair.
+        A field holds a value that is not text, or text with half of a surrogate pair.
     """
     parts = []
     for field in names:
@@ -44,37 +53,43 @@ def text_of(
 
 
 def _whole(text: str, field: str) -> str:
-    """`text`, unless it holds half of a surrogate pair: once counted, no snapshot could be written."""
+    """Return `text`; raise ``ValueError`` if it holds half of a surrogate pair.
+
+    UTF-8 cannot encode that, so once it were counted, no snapshot could be written.
+    """
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise ValueError(f"field `{field}` holds half of a surrogate pair") from error
+            raise ValueError(
+                f"field `{field}` holds half of a surrogate pair; text must be encodable as UTF-8"
+            ) from error
     return text
 
 
 def value_at(fields: Mapping[str, Sequence[object]], field: str, i: int) -> object:
-    """Return what message i holds in a field; ``None`` where the batch has no such field."""
+    """Return the value of message i in a field; ``None`` if the batch has no such field."""
     column = fields.get(field)
     return None if column is None else column[i]
 
 
 def term_counts(value: object, field: str, above: float | None = None) -> dict[str, float]:
-    """A mapping of terms to counts, checked; a count of 0 is an absent term.
+    """Return a checked mapping of terms to counts, without the terms whose count is 0.
 
     Parameters
     ----------
     value : mapping of term to number, or None
     field : str
-        Named in errors.
+        The field's name, for error messages.
     above : float, optional
-        Then a term counts 1 if its number, which may be any, is above this one, and is absent if not.
+        If given, any finite number is allowed, and a term counts 1 if its number is above this threshold and
+        is absent otherwise.
 
     Raises
     ------
     ValueError
-        A count is not a number from 0 to 1e9, a term holds half of a surrogate pair, or two of them are
-        the same text.
+        A count is not a number from 0 to 1e9, a term holds half of a surrogate pair, or two terms are equal
+        as text.
     """
     counts: dict[str, float] = {}
     for term, count in _mapping(value, field, "terms to counts").items():
@@ -103,24 +118,34 @@ def _mapping(value: object, field: str, what: str) -> Mapping[object, object]:
 
 
 def _name(key: object, field: str, others: Mapping[str, object]) -> str:
-    """A key of a mapping as the text it is known by."""
+    """Return a key of a mapping as text; raise ``ValueError`` if another key is the same text."""
     name = key if type(key) is str and key.isascii() else _whole(str(key), field)
     if name in others:
-        raise ValueError(f"field `{field}` holds two names that are both {name!r} as text")
+        raise ValueError(
+            f"field `{field}` holds two names that are equal as text, {name!r}; keep one of them"
+        )
     return name
 
 
 def named_values(
     reader: Block, taken: Collection[str], fields: Mapping[str, Sequence[object]], i: int
 ) -> Iterator[tuple[str, object]]:
-    """The names and values of message i that a block is to read, those that are missing left out.
+    """Return the names and values of message i that a block reads, without the missing values.
 
-    `taken` are the fields that some view names, which a block that reads every field leaves alone.
+    Parameters
+    ----------
+    reader : Block
+    taken : collection of str
+        The fields that some view names. A block that reads every remaining column skips them.
+    fields : mapping of str to sequence
+        The columns of the batch.
+    i : int
 
     Raises
     ------
     ValueError
-        Names are no text or stand twice, or a value is of a type that no block reads.
+        Two names are equal as text, a name holds half of a surrogate pair, or no block reads the type of a
+        value.
     """
     if reader.fields:
         found: dict[str, object] = {name: value_at(fields, name, i) for name in reader.fields}
@@ -138,7 +163,7 @@ def named_values(
 
 
 def _kind_of(value: object, field: str) -> type[Block] | None:
-    """Which block reads a value, where its type is to decide; ``None`` where it is missing."""
+    """Return the block that reads a value, decided by the value's type; ``None`` for a missing value."""
     if is_missing(value):
         return None
     if isinstance(value, bool | np.bool_):
@@ -147,26 +172,28 @@ def _kind_of(value: object, field: str) -> type[Block] | None:
         return Numbers
     if isinstance(value, str):
         return Categories
-    raise ValueError(f"field `{field}` holds {type(value).__name__}, which is no number, flag or category")
+    raise ValueError(
+        f"field `{field}` holds {type(value).__name__}; only numbers, truth values and text can be read"
+    )
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value says nothing: ``None`` or NaN."""
+    """Return whether a value is missing: ``None`` or NaN."""
     return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
 
 
 def block(reader: Block, values: Iterator[tuple[str, object]]) -> dict[str, float]:
-    """Named values as a block's features: numbers by name, or a token for each name and value.
+    """Return the features of a block: numbers by name, or a token with the count 1 for each name and value.
 
     Raises
     ------
     ValueError
-        A value is not what the block reads.
+        The block does not read values of this type, or the value is out of range.
     """
     features = {}
     if isinstance(reader, Numbers):
         for name, value in values:
-            # The common case first: a finite float is itself.
+            # The common case first: a finite float needs no conversion.
             x = value if type(value) is float and abs(value) <= NUMBER_MAX else number(_plain(value), name)
             if x == x:  # noqa: PLR0124 - NaN is missing
                 features[name] = x
@@ -180,7 +207,7 @@ def block(reader: Block, values: Iterator[tuple[str, object]]) -> dict[str, floa
 
 
 def _plain(value: object) -> object:
-    """A truth value as the number it is among numbers: 1 or 0."""
+    """Return a truth value as the number 1 or 0, and any other value unchanged."""
     return float(value) if isinstance(value, bool | np.bool_) else value
 
 
@@ -191,7 +218,7 @@ def _truth(value: object, field: str) -> bool:
 
 
 def _json(value: object, field: str) -> str | None:
-    """A category as JSON, checked; ``None`` where it is missing."""
+    """Return a category as JSON, after checking it; ``None`` for a missing category."""
     if isinstance(value, np.generic):
         value = value.item()
     if is_missing(value):
@@ -202,7 +229,7 @@ def _json(value: object, field: str) -> str | None:
         if math.isinf(value):
             raise ValueError(f"field `{field}` must hold a finite number, not {value!r}")
         if value.is_integer() and abs(value) < _EXACT:
-            value = int(value)  # 1.0 is 1: a frame makes floats of a column of integers that lacks one
+            value = int(value)  # 1.0 is the category 1: data frames store integers with gaps as floats
     try:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError as error:
@@ -210,24 +237,24 @@ def _json(value: object, field: str) -> str | None:
 
 
 def category_counts(value: object, field: str) -> dict[str, float]:
-    """A category as one token: its JSON. ``None`` and NaN are missing.
+    """Return a category as a token, its JSON, with the count 1; ``None`` and NaN give no token.
 
     Raises
     ------
     ValueError
-        The value is not a string, a number or a truth value, or JSON cannot hold it.
+        The value is not a string, a number or a truth value, or JSON cannot represent it.
     """
     category = _json(value, field)
     return {} if category is None else {category: 1.0}
 
 
 def number(value: object, field: str) -> float:
-    """A number; ``None``, NaN and infinities are missing, that is NaN.
+    """Return a number as a float; ``None``, NaN and infinities are missing and give NaN.
 
     Raises
     ------
     ValueError
-        The value is not a number, or its size is above 1e100.
+        The value is not a number, or its absolute value is above 1e100.
     """
     if value is None:
         return math.nan
@@ -240,5 +267,5 @@ def number(value: object, field: str) -> float:
     if not math.isfinite(x):
         return math.nan
     if abs(x) > NUMBER_MAX:
-        raise ValueError(f"field `{field}` must stay within 1e100, not {value!r}")
+        raise ValueError(f"field `{field}` must hold a number from -1e100 to 1e100, not {value!r}")
     return x

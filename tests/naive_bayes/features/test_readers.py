@@ -1,4 +1,4 @@
-"""Blocks of named values, and the model that reads every field by what it holds."""
+"""Readers of named values, and the model that chooses a reader for every field by the type of its value."""
 
 import math
 from typing import Any
@@ -41,7 +41,7 @@ VALUE = st.one_of(
 
 @given(st.text(), VALUE)
 def test_a_token_names_its_field_and_its_value(field: str, value: Any) -> None:  # noqa: ANN401
-    """Both come back, whatever signs they are made of."""
+    """`field_of` and `value_of` return both, whatever characters they contain."""
     try:
         token = token_of(field, value)
     except TypeError:
@@ -54,7 +54,7 @@ def test_a_token_names_its_field_and_its_value(field: str, value: Any) -> None: 
 
 @given(st.tuples(st.text(), VALUE), st.tuples(st.text(), VALUE))
 def test_two_pairs_have_two_tokens(first: tuple[str, Any], second: tuple[str, Any]) -> None:
-    """1, "1" and true are three values."""
+    """1, "1" and true are three different values."""
     try:
         same = token_of(*first) == token_of(*second)
     except TypeError:
@@ -65,7 +65,7 @@ def test_two_pairs_have_two_tokens(first: tuple[str, Any], second: tuple[str, An
 
 
 def test_the_type_of_a_value_says_who_reads_it() -> None:
-    """Text is read as words where it is `text`, and is a category elsewhere."""
+    """The field `text` is read as words; text in any other field is a category."""
     x: dict[str, Any] = {
         "text": "Win money",
         "country": "no",
@@ -87,7 +87,9 @@ def test_the_type_of_a_value_says_who_reads_it() -> None:
 
 
 def test_every_field_in_one_posterior_is_the_product_of_its_parts() -> None:
-    """Words, categories, flags and numbers together, each alone, and the prior counted once."""
+    """One model of words, categories, flags and numbers equals four models of one kind each, the prior
+    counted once.
+    """
     stream = [
         ({"text": f"{word} mail", "kind": kind, "sold": sold, "size": size}, y)
         for word, kind, sold, size, y in [
@@ -113,7 +115,7 @@ def test_every_field_in_one_posterior_is_the_product_of_its_parts() -> None:
 
 
 def test_a_model_without_views_has_the_product_head() -> None:
-    """And text alone, given as a view, the calibrated one, compiled."""
+    """A text view alone has the calibrated head."""
     assert NaiveBayes().head_kind == "product"
     assert NaiveBayes(TEXT_ONLY).head_kind == "calibrated"
     assert NaiveBayes(EVERY_FIELD).head_kind == "calibrated"
@@ -123,7 +125,7 @@ def test_a_model_without_views_has_the_product_head() -> None:
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, b"bytes", 1j, object()])
 def test_what_is_none_of_these_is_refused_by_name(value: object) -> None:
-    """It could be ignored only silently."""
+    """The alternative would be to ignore the field silently."""
     model = NaiveBayes()
     with pytest.raises(ValueError, match="field `odd` holds"):
         model.learn_one({"odd": value, "text": "hi"}, "ham")
@@ -131,7 +133,7 @@ def test_what_is_none_of_these_is_refused_by_name(value: object) -> None:
 
 
 def test_fields_may_change_their_type_and_come_and_go() -> None:
-    """New categories, unseen fields, mixed types: never an exception."""
+    """New categories, unseen fields and mixed types never raise an exception."""
     model = NaiveBayes()
     values: list[Any] = [1, "one", True, None, 2.5, math.nan, "two", 10**30, -0.0, "", np.int64(4)]
     for i, value in enumerate(values * 3):
@@ -144,7 +146,7 @@ def test_fields_may_change_their_type_and_come_and_go() -> None:
 @pytest.mark.parametrize("missing", [None, math.nan, np.nan, np.float32("nan")])
 @pytest.mark.parametrize("view", EVERY_FIELD[1:], ids=lambda view: view.name)
 def test_a_missing_value_drops_out_of_learning_and_scoring(view: View, missing: object) -> None:
-    """As if its name were absent."""
+    """A missing value has the same effect as an absent name."""
     values: dict[str, dict[str, Any]] = {
         "categories": {"a": "x", "b": "y"},
         "flags": {"a": True, "b": False},
@@ -162,7 +164,7 @@ def test_a_missing_value_drops_out_of_learning_and_scoring(view: View, missing: 
 
 
 def test_one_number_is_one_category_however_it_is_written() -> None:
-    """1 and 1.0; not "1", and not true."""
+    """1 and 1.0 are the same category; "1" and true are others."""
     reader = Categories("x")
     assert block(reader, iter([("a", 1)])) == block(reader, iter([("a", 1.0)])) == {"a=1": 1.0}
     assert block(reader, iter([("a", "1")])) == {'a="1"': 1.0}
@@ -171,7 +173,7 @@ def test_one_number_is_one_category_however_it_is_written() -> None:
 
 
 def test_a_flag_is_no_text() -> None:
-    """``"false"`` would be true."""
+    """Python's truth of the text ``"false"`` would be true."""
     with pytest.raises(ValueError, match="field `a` must hold a truth value, not str"):
         block(Flags("x"), iter([("a", "false")]))
     assert block(Flags("x"), iter([("a", 0), ("b", np.True_)])) == {"a=false": 1.0, "b=true": 1.0}
@@ -192,13 +194,13 @@ def test_a_flag_is_no_text() -> None:
     ],
 )
 def test_readers_and_event_models_must_suit(reader: Any, event_model: Any) -> None:  # noqa: ANN401
-    """With the rule, by the view's name."""
+    """The error names the view and states which event model goes with which reader."""
     with pytest.raises(ValueError, match=r"view `v`: .* goe?s? with"):
         View("v", reader, event_model)
 
 
 def test_a_block_reads_a_mapping_or_columns() -> None:
-    """Not both."""
+    """Giving both is refused."""
     with pytest.raises(ValueError, match="not both"):
         Numbers(field="x", fields=("a",))
     with pytest.raises(ValueError, match="field `x` must map names to values"):
@@ -209,7 +211,7 @@ def test_a_block_reads_a_mapping_or_columns() -> None:
     "event_model", [Bernoulli(), Multinomial(Laplace(1.0), complement=True)], ids=["bernoulli", "complement"]
 )
 def test_the_calibrated_head_reads_draws(event_model: Any) -> None:  # noqa: ANN401
-    """Coins and complements go with the product; by default they have it."""
+    """Bernoulli and complement views work with the product head only, and get it by default."""
     view = View("words", Words(), event_model)
     assert NaiveBayes([view]).head_kind == "product"
     with pytest.raises(ValueError, match="the calibrated head reads text as draws"):
@@ -217,7 +219,7 @@ def test_the_calibrated_head_reads_draws(event_model: Any) -> None:  # noqa: ANN
 
 
 def test_what_has_no_twin_runs_on_the_plain_driver() -> None:
-    """And says so where the compiled one was asked for."""
+    """Asking for the compiled driver is refused with the reason."""
     for view in (
         View("d", Numbers(), Multivariate()),
         View("r", Numbers(), Binned((0.0, 1.0))),
@@ -229,11 +231,11 @@ def test_what_has_no_twin_runs_on_the_plain_driver() -> None:
 
 
 def test_columns_of_a_batch_are_read_row_by_row() -> None:
-    """A column that a row lacks is missing there."""
+    """A field whose column is ``None`` in a row is missing in that row."""
     model = NaiveBayes()
     scores = model.step(
         Batch({"text": ["win", None, "win"], "amount": [1.0, None, 9.0]}, ["spam", "ham", None])
     )
     assert scores.n_classes.tolist() == [0, 1, 2]
     assert model.counts["words"].rows == {"win": [1.0, 0.0]}
-    assert scores.posterior[2].tolist() == [0.5, 0.5]  # the only word there is says nothing
+    assert scores.posterior[2].tolist() == [0.5, 0.5]  # the only word is unknown

@@ -1,4 +1,4 @@
-"""Tokens: the two rules, what they do with the world's writing, their limits, and every reader."""
+"""The tokenizer: its two rules, how they split many scripts, their limits, and every text reader."""
 
 import re
 import sys
@@ -27,7 +27,7 @@ PEERS = Tokenizer(rule="words", token_length_max=ENDLESS, message_tokens_max=END
 
 # İ becomes "i" and a combining dot, which the rule keeps with its letter: it has a test of its own.
 LATIN = st.characters(max_codepoint=0x2FF, exclude_characters="İ")
-# What stands next to what is where the rules differ, so the alphabet is small and mixed.
+# The rules differ in what they do with neighbours, so the alphabet is small and mixed.
 MIXED = st.text(
     st.one_of(
         st.sampled_from("aZß_9 .\n!Σİ中文々あア한กี\u093f\u0301\u200d\u200c\ufe0f\u20e3🇩🇪👍🏽❤👩\x00\u3000"),
@@ -49,7 +49,7 @@ MARKED = st.one_of(
 
 
 def _signs(low: str, kinds: list[str]) -> str:
-    """A letter as w, a digit as 0, what only goes on with a word as m, other ASCII as it is."""
+    """A simplified text: a letter becomes w, a digit 0, a code point that only continues a word m."""
     names = {"w": "w", "m": "m", "j": "m"}
     return "".join(
         "0" if c in "0123456789" else names.get(k, c if c.isascii() else "\x00")
@@ -58,7 +58,7 @@ def _signs(low: str, kinds: list[str]) -> str:
 
 
 def _whole(low: str, signs: str, start: int, end: int, whole: tuple[Whole, ...]) -> int:
-    """The definitions of `whole` as regular expressions, which may take their time."""
+    """The definitions of URLs, addresses and numbers as regular expressions, which need not be fast."""
     url = re.compile(r"[w0][-w0m!#$%&'()*+,./:;=?@[\]~]*(?<=[w0m/])")
     if "urls" in whole:
         head = end + 3 if signs[end : end + 3] == "://" else 0
@@ -74,7 +74,7 @@ def _whole(low: str, signs: str, start: int, end: int, whole: tuple[Whole, ...])
 
 
 def _naive(low: str, whole: tuple[Whole, ...] = ()) -> list[str]:
-    """The rule `unicode`, one code point at a time."""
+    """The rule `unicode` as a state machine, one code point at a time."""
     kinds = [kind(ord(character)) for character in low]
     signs = _signs(low, kinds)
     n = len(low)
@@ -118,7 +118,7 @@ def _naive(low: str, whole: tuple[Whole, ...] = ()) -> list[str]:
 
 @given(st.text(LATIN))
 def test_latin_text_reads_as_the_regex_does(text: str) -> None:
-    r"""``\w+|[^\w\s]`` over lower case, on the quick way and on the way of kinds."""
+    r"""Both the fast path and the path by kinds give ``\w+|[^\w\s]`` over lower case."""
     expected = re.findall(r"\w+|[^\w\s]", text.lower())
     assert UNICODE.read(text).tokens == expected
     assert UNICODE.read(text + " 中").tokens == [*expected, "中"]
@@ -132,13 +132,13 @@ def test_the_peers_rule_is_the_peers_regex(text: str) -> None:
 
 @given(MIXED)
 def test_any_text_reads_as_one_code_point_after_another(text: str) -> None:
-    """The regular expression over kinds is the state machine it stands for."""
+    """The regular expression over kinds and the state machine give the same tokens."""
     assert UNICODE.read(text).tokens == _naive(lower(text))
 
 
 @given(MARKED, SOME_WHOLE)
 def test_nothing_but_white_space_is_lost(text: str, whole: tuple[Whole, ...]) -> None:
-    """Every other code point stands in some token, and no token holds white space."""
+    """Every other code point is in some token, and no token contains white space."""
     read = replace(UNICODE, whole=whole).read(text)
     assert set("".join(read.tokens)) == {c for c in read.low if not c.isspace()}
     assert not any(c.isspace() for token in read.tokens for c in token)
@@ -146,7 +146,7 @@ def test_nothing_but_white_space_is_lost(text: str, whole: tuple[Whole, ...]) ->
 
 @given(MARKED, MARKED, SOME_WHOLE)
 def test_a_space_divides(left: str, right: str, whole: tuple[Whole, ...]) -> None:
-    """What stands left of white space does not depend on what stands right of it."""
+    """The tokens before white space do not depend on the text after it."""
     tokenizer = replace(UNICODE, whole=whole)
     apart = tokenizer.read(left).tokens + tokenizer.read(right).tokens
     assert tokenizer.read(f"{left} {right}").tokens == apart
@@ -154,7 +154,7 @@ def test_a_space_divides(left: str, right: str, whole: tuple[Whole, ...]) -> Non
 
 @given(st.text())
 def test_characters_are_those_of_the_text_as_it_came(text: str) -> None:
-    """Code points, not those of the lower case, which may be more."""
+    """They are counted in the original text; its lower case may have more code points."""
     assert UNICODE.read(text).characters == len(text)
 
 
@@ -190,12 +190,12 @@ def test_characters_are_those_of_the_text_as_it_came(text: str) -> None:
     ],
 )
 def test_T54_the_worlds_writing_keeps_its_words(text: str, expected: list[str]) -> None:
-    """Marks stay with their letter, Chinese is read by characters and pairs, an emoji is whole."""
+    """Marks stay with their letter, Chinese is split into characters and pairs, an emoji is one token."""
     assert UNICODE.read(text).tokens == expected
 
 
 def test_T54_the_peers_rule_loses_what_the_peers_lose() -> None:
-    """Short words, emoji and vowel signs: the reason that it is not the default."""
+    """It loses short words, emoji and vowel signs, which is why it is not the default."""
     assert PEERS.read("I I a b").tokens == []
     assert PEERS.read("C++ C# 👍🏽").tokens == []
     assert PEERS.read("कमल कमला कमली").tokens == ["कमल"] * 3
@@ -203,20 +203,20 @@ def test_T54_the_peers_rule_loses_what_the_peers_lose() -> None:
 
 
 def test_a_final_sigma_is_a_sigma() -> None:
-    """Lower case does not look at the neighbours, so a word is one token wherever it stands."""
+    """Lower case ignores the neighbours of a letter, so a word is the same token wherever it occurs."""
     assert UNICODE.read("ΟΔΟΣ ΟΔΟΣΑ").tokens == ["οδοσ", "οδοσα"]
     assert "ΟΔΟΣ".lower() == "οδος"
 
 
 def test_the_dot_of_the_turkish_i_stays_with_it() -> None:
-    """Lower case makes two code points of it, and one token."""
+    """Lower case turns it into two code points, which stay in one token."""
     read = UNICODE.read("İZMİR")
     assert (read.characters, read.tokens) == (5, ["i\u0307zmi\u0307r"])
 
 
 @given(st.integers(0, 0x10FFFF))
 def test_pages_agree_with_kinds(code_point: int) -> None:
-    """A page holds, at its place, what `kind` says."""
+    """A page holds the result of `kind` for each of its code points."""
     assert kind_page(code_point >> 8)[code_point & 255] == kind(code_point)
 
 
@@ -224,12 +224,14 @@ def test_pages_agree_with_kinds(code_point: int) -> None:
     "page", [0, 3, 0x0E, 0x20, 0x30, 0x31, 0x4D, 0xD8, 0xFF, 0x1B1, 0x1F1, 0x1F3, 0x10FF]
 )
 def test_a_page_is_256_kinds(page: int) -> None:
-    """Also where scripts begin and end, surrogates stand and Unicode ends."""
+    """Among the pages are those where scripts begin and end, those of surrogates, and the last of Unicode."""
     assert kind_page(page) == "".join(kind(256 * page + i) for i in range(256))
 
 
 def test_scripts_without_spaces_are_read_by_characters() -> None:
-    """Every Han ideograph and kana letter that Python's tables name, and nothing of another script."""
+    """The ranges hold every Han ideograph and kana letter of Python's tables, and no letter of another
+    script.
+    """
     ideographs = ("CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH")
     kana = ("HIRAGANA LETTER", "KATAKANA LETTER", "HALFWIDTH KATAKANA LETTER", "HENTAIGANA LETTER")
     scripts = {"CJK", "HIRAGANA", "KATAKANA", "HALFWIDTH", "HENTAIGANA", "IDEOGRAPHIC", "KATAKANA-HIRAGANA"}
@@ -248,7 +250,7 @@ EVERYTHING = Tokenizer(whole=WHOLE)
 
 @given(MARKED, SOME_WHOLE)
 def test_what_is_whole_is_what_its_definition_says(text: str, whole: tuple[Whole, ...]) -> None:
-    """Letter by letter and by regular expression, in any company."""
+    """The search and the regular expressions agree, whatever text comes before and after."""
     assert replace(UNICODE, whole=whole).read(text).tokens == _naive(lower(text), whole)
 
 
@@ -279,12 +281,14 @@ def test_what_is_whole_is_what_its_definition_says(text: str, whole: tuple[Whole
     ],
 )
 def test_numbers_urls_and_mail_addresses_are_whole(text: str, expected: list[str]) -> None:
-    """Where it is asked for; what trails as punctuation does not belong."""
+    """They are one token if the settings ask for it; trailing punctuation is not part of it."""
     assert EVERYTHING.read(text).tokens == expected
 
 
 def test_each_is_whole_for_itself() -> None:
-    """And none unless it is asked for: the published figures are of the plain rule."""
+    """Each of the three has its own switch, and all are off by default: the published figures are of the
+    plain rule.
+    """
     text = "1.5 www.x.y a@b.c"
     assert Tokenizer().whole == ()
     assert Tokenizer().read(text).tokens == re.findall(r"\w+|[^\w\s]", text)
@@ -295,20 +299,20 @@ def test_each_is_whole_for_itself() -> None:
 
 
 def test_the_peers_rule_has_nothing_whole() -> None:
-    """It has no marks to hold a token together."""
+    """Its tokens contain no marks, so the option is refused."""
     with pytest.raises(ValueError, match='goes with the rule "unicode"'):
         Tokenizer(rule="words", whole=("urls",))
 
 
 def test_a_long_url_is_cut_and_flagged() -> None:
-    """As any token is."""
+    """The limit applies to it as to any token."""
     read = EVERYTHING.read(f"see http://x.y/{'a/' * 100}")
     assert read.tokens == ["see", f"http://x.y/{'a/' * 100}"[:64]]
     assert read.truncated
 
 
 class _Watched(str):
-    """Text that knows how much of it was looked at."""
+    """A text that counts how much of it was examined."""
 
     __slots__ = ("looks",)
     looks: int
@@ -325,7 +329,7 @@ class _Watched(str):
 )
 @pytest.mark.parametrize("last", ["", "!", "@", "@a", "@a.", "://"])
 def test_ten_times_the_text_is_ten_times_the_looks(piece: str, last: str) -> None:
-    """No text makes the search for addresses begin again and again."""
+    """No text makes the search for addresses start again and again."""
 
     def looks(copies: int) -> int:
         text = piece * copies + last
@@ -348,7 +352,7 @@ def test_ten_times_the_text_is_ten_times_the_looks(piece: str, last: str) -> Non
 def test_short_tokens_and_stop_words_are_dropped_after_the_limits(
     text: str, whole: tuple[Whole, ...], shortest: int, languages: set[str]
 ) -> None:
-    """All of them and nothing else; what is dropped flags no message."""
+    """All of them and no other tokens are dropped; dropping them does not flag the message."""
     tokenizer = Tokenizer(token_length_max=4, message_tokens_max=9, whole=whole)
     before = tokenizer.read(text)
     after = replace(tokenizer, token_length_min=shortest, stop_words=tuple(languages)).read(text)
@@ -358,7 +362,7 @@ def test_short_tokens_and_stop_words_are_dropped_after_the_limits(
 
 
 def test_stop_words_are_of_the_languages_named() -> None:
-    """In lower case, as whole tokens."""
+    """They are compared in lower case, with whole tokens."""
     text = "The cat and DER Hund, don't"
     assert Tokenizer(stop_words=("en",)).read(text).tokens == ["cat", "der", "hund", ",", "'"]
     both = Tokenizer(stop_words=("en", "de"), token_length_min=2).read(text)
@@ -366,7 +370,7 @@ def test_stop_words_are_of_the_languages_named() -> None:
 
 
 def test_readers_see_what_is_left() -> None:
-    """A pair joins the neighbours that are left, as scikit-learn's do; dropped words have no runs."""
+    """A pair joins the neighbours that remain, as in scikit-learn; dropped words have no character runs."""
     tokenizer = Tokenizer(stop_words=("en",))
     text = tokenizer.read("win the big cash")
     assert WordPairs().read(text, tokenizer) == {"win cash": 1.0}
@@ -375,13 +379,13 @@ def test_readers_see_what_is_left() -> None:
 
 
 def test_a_language_without_a_list_is_refused() -> None:
-    """With those that have one."""
+    """The error lists the languages that have one."""
     with pytest.raises(ValueError, match=r"no stop words for 'xx'; there are lists for .*, en, .*, zu$"):
         Tokenizer(stop_words=("en", "xx"))
 
 
 def test_lists_that_are_not_installed_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the name under which they can be had."""
+    """The error names the package to install."""
     monkeypatch.setitem(sys.modules, "stopwordsiso", None)
     stop_words_of.cache_clear()
     with pytest.raises(ValueError, match=r"pip install 'streamnb\[stopwords\]'"):
@@ -389,7 +393,7 @@ def test_lists_that_are_not_installed_are_asked_for(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_least_length_above_the_greatest_is_refused() -> None:
-    """It would leave nothing."""
+    """It would drop every token."""
     with pytest.raises(ValueError, match="must not be above"):
         Tokenizer(token_length_min=65)
     with pytest.raises(ValueError, match="at least 1"):
@@ -400,7 +404,7 @@ def test_a_least_length_above_the_greatest_is_refused() -> None:
 
 
 def test_options_that_are_off_are_not_in_the_statistics() -> None:
-    """A snapshot from before there were options is one with all of them off."""
+    """A snapshot from before the options existed equals one with all of them off."""
     plain = {"rule": "unicode", "token_length_max": 64, "message_tokens_max": 65_536}
     assert Tokenizer().state_settings() == plain
     assert Tokenizer(whole=("urls", "mail", "urls")).state_settings() == {**plain, "whole": ["mail", "urls"]}
@@ -408,7 +412,7 @@ def test_options_that_are_off_are_not_in_the_statistics() -> None:
 
 
 def test_statistics_know_the_words_of_a_list() -> None:
-    """Another release of the lists is another setting; the order of the languages is none."""
+    """Another release of the lists is another setting; the order of the languages makes no difference."""
     said = Tokenizer(stop_words=("en", "de")).state_settings()
     assert said["stop_words"] == ["de", "en"]
     assert said == Tokenizer(stop_words=("de", "en", "de")).state_settings()
@@ -422,7 +426,9 @@ def test_statistics_know_the_words_of_a_list() -> None:
 
 @given(MIXED, st.integers(1, 6), st.integers(1, 6))
 def test_limits_cut_and_say_so(text: str, longest: int, most: int) -> None:
-    """The first tokens, their first code points; flagged if and only if something was dropped."""
+    """The first tokens and their first code points are kept; the message is flagged exactly if something was
+    cut.
+    """
     whole = UNICODE.read(text).tokens
     read = Tokenizer(token_length_max=longest, message_tokens_max=most).read(text)
     assert read.tokens == [token[:longest] for token in whole[:most]]
@@ -431,7 +437,7 @@ def test_limits_cut_and_say_so(text: str, longest: int, most: int) -> None:
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_limit_below_one_is_refused(limit: int) -> None:
-    """No limit may swallow everything."""
+    """No limit can remove everything."""
     with pytest.raises(ValueError, match="at least 1"):
         Tokenizer(token_length_max=limit)
     with pytest.raises(ValueError, match="at least 1"):
@@ -444,7 +450,7 @@ READERS: list[TextReader] = [Words(), WordPairs(), CharacterGrams(), Edges()]
 @pytest.mark.parametrize("rule", ["unicode", "words"])
 @pytest.mark.parametrize("character", ["a", "中", "\u0301", "é", "\u200d"])
 def test_a_token_of_a_million_characters_is_cut(rule: str, character: str) -> None:
-    """It ends, flagged, in tokens of at most 64 code points and bounded features."""
+    """It becomes tokens of at most 64 code points, with a bounded number of features, and is flagged."""
     tokenizer = Tokenizer(rule=rule)  # type: ignore[arg-type]
     read = tokenizer.read(character * 1_000_000)
     assert read.truncated or not read.tokens
@@ -456,7 +462,7 @@ def test_a_token_of_a_million_characters_is_cut(rule: str, character: str) -> No
 
 @pytest.mark.parametrize("word", ["ab ", "! ", "中", "👍🏽", "क़ी "])
 def test_a_million_tokens_are_cut_at_the_limit(word: str) -> None:
-    """What is kept is the beginning, in each kind of writing."""
+    """The first tokens are kept, in each kind of writing."""
     text = word * 1_000_000
     read = Tokenizer().read(text)
     assert read.truncated
@@ -469,7 +475,7 @@ def test_a_million_tokens_are_cut_at_the_limit(word: str) -> None:
 )
 @pytest.mark.parametrize("reader", READERS)
 def test_ten_times_the_text_is_ten_times_the_work(text: str, reader: TextReader) -> None:
-    """Code points that tokens and features hold grow no faster than the text."""
+    """The code points in all tokens and features grow no faster than the text."""
 
     def work(copies: int) -> float:
         read = Tokenizer(message_tokens_max=ENDLESS).read(text * copies)
@@ -484,14 +490,14 @@ def test_ten_times_the_text_is_ten_times_the_work(text: str, reader: TextReader)
 
 @given(MIXED)
 def test_words_are_every_token(text: str) -> None:
-    """Counted, in order of first appearance."""
+    """They are counted, in order of first appearance."""
     read = UNICODE.read(text)
     assert list(Words().read(read, UNICODE).items()) == list(Counter(read.tokens).items())
 
 
 @given(MIXED)
 def test_pairs_are_neighbours(text: str) -> None:
-    """Joined by a space, which no token holds, so that no two pairs are one."""
+    """They are joined by a space, which no token contains, so different pairs stay different."""
     read = UNICODE.read(text)
     expected = Counter(pairwise(read.tokens))
     counts = WordPairs().read(read, UNICODE)
@@ -500,7 +506,7 @@ def test_pairs_are_neighbours(text: str) -> None:
 
 @given(MIXED, st.integers(1, 5), st.integers(1, 60))
 def test_grams_run_inside_padded_words(text: str, n: int, characters_max: int) -> None:
-    """A short word whole; only the first code points of the text are read."""
+    """A short padded word is one feature; only the first code points of the text are read."""
     expected: Counter[str] = Counter()
     for token in _naive(lower(text)[:characters_max]):
         padded = f" {token} "
@@ -513,7 +519,7 @@ def test_grams_run_inside_padded_words(text: str, n: int, characters_max: int) -
 
 @given(MIXED, st.integers(1, 9))
 def test_edges_are_the_first_and_last_tokens(text: str, n: int) -> None:
-    """Marked by their end, so that a greeting is not a signature."""
+    """The mark keeps the same word in a greeting and in a signature apart."""
     read = UNICODE.read(text)
     expected: Counter[str] = Counter()
     for i, token in enumerate(read.tokens):
@@ -526,7 +532,7 @@ def test_edges_are_the_first_and_last_tokens(text: str, n: int) -> None:
     "wrong", [lambda: CharacterGrams(n=0), lambda: CharacterGrams(characters_max=0), lambda: Edges(n=0)]
 )
 def test_readers_of_nothing_are_refused(wrong: Callable[[], object]) -> None:
-    """A run, a text and an edge are at least 1 long."""
+    """The length of a run, of a text and of an edge is at least 1."""
     with pytest.raises(ValueError, match="at least 1"):
         wrong()
 
@@ -539,7 +545,7 @@ PREFIXED: list[TextReader] = [replace(reader, fields=FIELDS, prefix=True) for re
 
 @given(st.tuples(MARKED, MARKED, MARKED), st.sampled_from(PREFIXED))
 def test_a_prefix_tells_the_field(texts: tuple[str, str, str], reader: TextReader) -> None:
-    """What stands before the first colon; what stands after it is what the field alone would give."""
+    """Before the first colon is the field's name; after it is the token that the field alone would give."""
     message = dict(zip(FIELDS, texts, strict=True))
     found = read_message([View("v", reader)], UNICODE, {name: [text] for name, text in message.items()}, 0)
     alone = {
@@ -558,7 +564,7 @@ def test_a_prefix_tells_the_field(texts: tuple[str, str, str], reader: TextReade
 
 @pytest.mark.parametrize("reader", READERS)
 def test_limits_hold_for_each_field_apart(reader: TextReader) -> None:
-    """Where they are read apart; a field that is cut flags the message."""
+    """With a prefix each field has the whole limit; one field that is cut flags the message."""
     tokenizer = Tokenizer(message_tokens_max=2)
     fields = {"subject": ["a b"], "text": ["c d"], "long": ["e f g"]}
 
@@ -574,7 +580,7 @@ def test_limits_hold_for_each_field_apart(reader: TextReader) -> None:
 
 @pytest.mark.parametrize("reader", READERS)
 def test_a_colon_cannot_be_in_a_prefix(reader: TextReader) -> None:
-    """It would end early."""
-    with pytest.raises(ValueError, match="'dc:title', cannot be a prefix"):
+    """The field's name would end at it."""
+    with pytest.raises(ValueError, match="'dc:title' cannot be a prefix"):
         replace(reader, fields=("dc:title",), prefix=True)
     assert replace(reader, fields=("dc:title",)).fields == ("dc:title",)

@@ -244,7 +244,7 @@ def test_a_number_that_is_none_is_refused_alike(value: object) -> None:
         model = NaiveBayes([View("n", Numbers("x"))], compiled=compiled)
         model.learn_one({"x": {"a": 1.0}}, "ham")
         before = held(model)
-        with pytest.raises(ValueError, match=r"must hold a number|must stay within 1e100") as error:
+        with pytest.raises(ValueError, match=r"must hold a number") as error:
             model.step(Batch({"x": [{"b": 2.0}, {"b": 1.0, "a": value}]}, ["ham", "spam"]))
         words.append(str(error.value))
         assert held(model) == before
