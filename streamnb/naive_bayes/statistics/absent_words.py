@@ -1,6 +1,10 @@
-"""How many words of a class stand in how many of its messages: what the sum over absent words needs.
+"""A histogram of word counts per class, which makes the Bernoulli sum over all absent words cheap.
 
-It is made from the rows of the count store and kept in step with them, so a snapshot does not carry it.
+Every absent word of a class adds a term that depends only on the number of the class's messages with that
+word. So it is enough to know how many words have each count; the vocabulary need not be walked.
+
+The histogram follows from the rows of the count store and is not part of a snapshot. `add` and `remove` read
+each word's old count from the rows, so the caller must call them before the rows change.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 
 class AbsentWords:
-    """Per class, the messages learned and a histogram: count to the number of words with that count.
+    """Per class, the messages learned and a histogram: for each count, the number of words that have it.
 
     Parameters
     ----------
@@ -19,9 +23,9 @@ class AbsentWords:
     Attributes
     ----------
     messages : list of float
-        Weight of the messages learned, per class.
+        Per class, the summed weight of the messages learned.
     histograms : list of dict of float to int
-        Words with a count of 0 stand in none of them.
+        Per class, the number of words with each count; words with a count of 0 are left out.
 
     Examples
     --------
@@ -57,7 +61,10 @@ class AbsentWords:
         class_index: int,
         weight: float = 1.0,
     ) -> None:
-        """Follow a message's words, before the rows do."""
+        """Add a message: `weight` to the class's messages, and its part to the count of each word.
+
+        Call it before the rows themselves change: it reads the words' old counts from `rows`.
+        """
         histogram = self.histograms[class_index]
         for word, f in words.items():
             row = rows.get(word)
@@ -73,7 +80,10 @@ class AbsentWords:
         class_index: int,
         weight: float = 1.0,
     ) -> None:
-        """Take a message of a weight back, and of each word's count an amount, before the rows do."""
+        """Undo `add`: subtract `weight` from the class's messages and each word's amount from its count.
+
+        Call it before the rows themselves change: it reads the words' old counts from `rows`.
+        """
         histogram = self.histograms[class_index]
         for word, amount in amounts.items():
             before = rows[word][class_index]
@@ -82,7 +92,7 @@ class AbsentWords:
         self._sums.pop(class_index, None)
 
     def rebuild(self, rows: Mapping[str, Sequence[float]], messages: Sequence[float]) -> None:
-        """Begin again from the rows, as after a snapshot was read or rare words were let go."""
+        """Rebuild the histograms from the rows, after a snapshot was restored or rare words were evicted."""
         self.messages = list(messages)
         self.histograms = [{} for _ in messages]
         self._sums = {}
@@ -91,7 +101,7 @@ class AbsentWords:
                 _move(histogram, 0.0, count)
 
     def is_possible(self) -> bool:
-        """Whether no word stands in more messages of a class than there were."""
+        """Return whether no word has a higher count than its class has messages, as in a damaged snapshot."""
         return all(
             count <= n * (1 + 1e-9)
             for n, histogram in zip(self.messages, self.histograms, strict=True)
@@ -99,15 +109,18 @@ class AbsentWords:
         )
 
     def all_absent(self, c: int, vocabulary: int, b: float) -> tuple[float, int]:
-        """``sum_j log(n_c - n_jc + b)`` over the vocabulary, but for words that every message held.
+        """Return ``sum_j log(n_c - n_jc + b)`` over the vocabulary: all words, as if every one were absent.
 
-        Those, of which maximum likelihood says that they are never absent, are counted apart. The sum is
-        kept until the class learns again: how many words there are may change, what they add may not.
+        With maximum likelihood (b = 0), words that every message of the class contains have log(0) here. They
+        are left out of the sum and returned as a number of their own.
+
+        The sum over the words that the class has seen is cached until the class learns again. It depends on
+        the class's counts alone; for the rest of the vocabulary, ``log(n_c + b)`` per word is added.
 
         Returns
         -------
         (float, int)
-            The sum, and the words left out of it.
+            The sum, and the number of words left out of it.
         """
         n = self.messages[c]
         kept = self._sums.get(c)
@@ -128,7 +141,7 @@ class AbsentWords:
 
 
 def _move(histogram: dict[float, int], before: float, after: float) -> None:
-    """One word goes from one count to another; a count of 0 is not kept."""
+    """Move one word of a histogram from its old count to its new one; a count of 0 is not stored."""
     if before > 0:
         left = histogram[before] - 1
         if left:

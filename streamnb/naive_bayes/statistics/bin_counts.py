@@ -1,7 +1,8 @@
-"""Counts of binned numbers, per name and class: what a view of ranges has learned.
+"""Counts of binned numbers, by name, range and class: the statistic of the event model `Binned`.
 
-Given edges stand in the settings. Learned ones settle after the first numbers of a name, which wait until
-then; `streamnb.naive_bayes.statistics.bin_edges` says why edges never move once something was counted.
+A range is a bin: the numbers between two edges, or beyond the first or last one. Edges are either given by
+the settings or learned for each name from its first numbers, which wait until the edges settle. `bin_edges`
+explains why edges never move after something was counted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from streamnb.naive_bayes.statistics.moments import WEIGHT_ROUNDING
 
 
 class Ranges(NamedTuple):
-    """One name's ranges: their edges, once there are any, and their counts.
+    """The ranges of one name: their edges, and how often a number of each class fell into each.
 
     Parameters
     ----------
@@ -35,14 +36,14 @@ class Ranges(NamedTuple):
 
 
 class BinCounts:
-    """Counts of the ranges of any number of named numbers, whose names may appear at any time.
+    """Counts of any number of named numbers by range; a new name may appear at any time.
 
     Parameters
     ----------
     edges : FixedEdges or None
-        For every name; ``None`` where each name learns its own.
+        The edges of every name; ``None`` if each name learns its own.
     bins, warm_up : int
-        Of learned edges.
+        Settings of learned edges, see `LearnedEdges`.
     n_classes : int
 
     Examples
@@ -65,7 +66,7 @@ class BinCounts:
         self.counts: dict[str, Floats] = {}
 
     def ranges(self, key: str) -> Ranges | None:
-        """The ranges of a name; ``None`` while there are none."""
+        """Return the ranges of a name; ``None`` before its edges have settled or anything was counted."""
         edges = self._edges
         if edges is None:
             edges = self.learned[key].fixed if key in self.learned else None
@@ -73,13 +74,13 @@ class BinCounts:
         return None if edges is None or counts is None else Ranges(edges, counts)
 
     def add_class(self) -> None:
-        """Append a class that nothing was counted for."""
+        """Append a class without counts."""
         self._n_classes += 1
         for key, counts in self.counts.items():
             self.counts[key] = np.pad(counts, ((0, 0), (0, 1)))
 
     def add(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Count numbers by name, those that waited for their edges among them."""
+        """Count named numbers; if that settles a name's edges, also count its numbers that were waiting."""
         for key, x in features.items():
             if self._edges is not None:
                 self._count(key, self._edges, self._edges.value(x), class_index, weight)
@@ -88,7 +89,7 @@ class BinCounts:
             self._count_all(key, learned.learn(x, class_index, weight))
 
     def check_removable(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Raise ``ValueError`` if a number was not learned that often."""
+        """Raise ``ValueError`` if fewer of these numbers were learned than `remove` would take."""
         for key, x in features.items():
             ranges = self.ranges(key)
             if ranges is not None:
@@ -101,7 +102,7 @@ class BinCounts:
                 raise ValueError(f"{key!r} was not learned that often; nothing was unlearned")
 
     def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Take numbers back; edges stay. `check_removable` let them pass."""
+        """Subtract named numbers from the counts; the edges stay. Call `check_removable` first."""
         for key, x in features.items():
             ranges = self.ranges(key)
             if ranges is None:
@@ -116,7 +117,7 @@ class BinCounts:
             self._forget(key)
 
     def fade(self, factor: float) -> None:
-        """Multiply all counts; those too small go, and numbers that wait still with weights too small."""
+        """Multiply all counts and the weights of waiting numbers, and drop those that become negligible."""
         for key, learned in list(self.learned.items()):
             learned.fade(factor)
             if learned.fixed is None and not learned.waiting:
@@ -127,7 +128,7 @@ class BinCounts:
             self._forget(key)
 
     def merge(self, other: BinCounts, classes: Sequence[int]) -> None:
-        """Add another's counts; ``classes[j]`` is this one's index of the other's class j."""
+        """Add the counts of another statistic; ``classes[j]`` is the index here of its class j."""
         for key, theirs in other.learned.items():
             learned = self.learned.setdefault(key, LearnedEdges(self._bins, self._warm_up))
             self._count_all(key, learned.merge(theirs, classes))
@@ -137,18 +138,18 @@ class BinCounts:
                 mine[:, c] += counts[:, j]
 
     def check_mergeable(self, other: BinCounts) -> None:
-        """Raise ``ValueError`` if a name has settled on other edges there."""
+        """Raise ``ValueError`` if a name has settled on different edges in the two statistics."""
         for key, theirs in other.learned.items():
             mine = self.learned.get(key)
             if mine is not None and theirs.fixed and mine.fixed and mine.fixed != theirs.fixed:
-                raise ValueError(f"{key!r} has settled on other edges; nothing was merged")
+                raise ValueError(f"{key!r} has settled on different bin edges; nothing was merged")
 
     def check_subtractable(self, other: BinCounts, classes: Sequence[int]) -> None:
-        """Raise ``ValueError`` if another has learned what this one has not, or settled on other edges."""
+        """Raise ``ValueError`` if the other statistic has learned more than this one, or has other edges."""
         self._to_take(other, classes)
 
     def subtract(self, other: BinCounts, classes: Sequence[int]) -> None:
-        """Take another's numbers away; `check_subtractable` let them pass."""
+        """Subtract the numbers of another statistic. Call `check_subtractable` first."""
         amounts, waiting = self._to_take(other, classes)
         for key, numbers in waiting.items():
             for number in numbers:
@@ -162,7 +163,7 @@ class BinCounts:
     def _to_take(
         self, other: BinCounts, classes: Sequence[int]
     ) -> tuple[dict[str, Floats], dict[str, list[tuple[float, int, float]]]]:
-        """What is to be taken from counts, and from the numbers that wait."""
+        """Return the amounts to subtract from the counts, and the waiting numbers to remove, by name."""
         amounts: dict[str, Floats] = {}
         waiting: dict[str, list[tuple[float, int, float]]] = {}
         for key in dict.fromkeys([*other.learned, *other.counts]):
@@ -186,12 +187,12 @@ class BinCounts:
                 )
             if not known:
                 raise ValueError(
-                    f"{key!r} was not learned that often, by these edges; nothing was subtracted"
+                    f"{key!r} was learned less often, or with different bin edges; nothing was subtracted"
                 )
         return amounts, waiting
 
     def digest(self, view: str, classes: Sequence[str]) -> Digest:
-        """The digest of counts, edges and what waits for them."""
+        """Return the digest of counts, edges and waiting numbers."""
         digest = Digest()
         for key, learned in self.learned.items():
             digest.add_digest(learned.digest(view, key, classes))
@@ -203,14 +204,14 @@ class BinCounts:
         return digest
 
     def freeze(self, prefix: str) -> dict[str, Section]:
-        """The counts as arrays that no later learning changes.
+        """Return the statistic as arrays, which later learning does not change.
 
         Returns
         -------
         dict of str to ndarray
-            Each name begins with `prefix`. ``_names`` uint8 (B,), a JSON list of names with the number of
-            their ranges (0 while they wait); ``_counts`` float64 (all ranges, C); for the i-th name that
-            learns its edges ``_i_edges`` and ``_i_waiting``, as `LearnedEdges.freeze` has them.
+            Each key begins with `prefix`. ``_names`` uint8 (B,), a JSON list of the names with the number of
+            their ranges (0 before their edges settle); ``_counts`` float64 (all ranges, C); for the i-th name
+            with learned edges ``_i_edges`` and ``_i_waiting``, described at `LearnedEdges.freeze`.
         """
         names = list(dict.fromkeys([*self.learned, *self.counts]))
         sizes = [[key, len(self.counts.get(key, ()))] for key in names]
@@ -225,12 +226,12 @@ class BinCounts:
         return sections
 
     def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
-        """Take the place of what `freeze` gave, checked.
+        """Restore the statistic from the arrays of `freeze`, after checking them.
 
         Raises
         ------
         SnapshotError
-            The arrays are not counts of these ranges and that many classes; nothing was changed.
+            The arrays do not hold counts of these ranges and that many classes; nothing was changed.
         """
         counts = counted(sections, f"{prefix}_counts", (None, n_classes))
         learned: dict[str, LearnedEdges] = {}
@@ -249,7 +250,7 @@ class BinCounts:
                 found[key] = counts[start : start + size].copy()
             start += size
         if start != len(counts):
-            raise SnapshotError(f"Section `{prefix}_counts` holds ranges of no name.", HINT)
+            raise SnapshotError(f"Section `{prefix}_counts` holds ranges that belong to no name.", HINT)
         self._n_classes, self.learned, self.counts = n_classes, learned, found
 
     def _count(self, key: str, edges: FixedEdges, value: int | None, c: int, weight: float) -> None:

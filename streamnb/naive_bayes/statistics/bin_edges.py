@@ -1,11 +1,11 @@
-"""Bins: a number as one of a few ranges, which a categorical event model then counts.
+"""Edges of bins: they turn a number into one of a few ranges, which a categorical event model counts.
 
-What the count of a bin means when its edges move: nothing, since what was counted under one range would be
-read under another. So edges never move once something was counted. Fixed edges are given; learned ones
-settle once, on the quantiles of the first numbers, which wait until then with their classes and are counted
-together when the edges are there: every label is learned exactly once, and the whole stream is counted under
-the same edges. The wait is short and bounded, so the quantiles are exact: no sketch has to stand in for the
-numbers. (P^2, of Jain and Chlamtac 1985, is how river does it; its five markers move for ever.)
+Edges never move after something was counted. If they did, the counts of one range would be read as counts of
+another. Fixed edges come from the settings. Learned edges settle once, on the quantiles of the first numbers.
+Until then those numbers wait together with their classes, and all are counted when the edges settle. So every
+label is learned exactly once, and the whole stream is counted under the same edges. The wait is short and
+bounded, so the quantiles can be computed exactly from the numbers themselves. (river estimates quantiles by
+the P^2 algorithm of Jain and Chlamtac 1985, whose five markers never stop moving.)
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ WARM_UP_MAX = 100_000
 
 
 class FixedEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Edges that are given; a bin holds its lower edge and not its upper one.
+    """Edges that are given. A bin contains its lower edge but not its upper one.
 
     Parameters
     ----------
     edges : tuple of float
-        At least one, finite, each above the one before.
+        At least one finite number, in increasing order.
 
     Raises
     ------
     ValueError
-        They are not.
+        `edges` is empty, not finite or not in increasing order.
 
     Examples
     --------
@@ -55,23 +55,23 @@ class FixedEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     edges: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Validate `edges`."""
+        """Check `edges`."""
         if not self.edges or not all(map(math.isfinite, self.edges)):
             raise ValueError("`edges` must be at least one finite number")
         if any(a >= b for a, b in pairwise(self.edges)):
             raise ValueError(f"`edges` must grow from one to the next, not {list(self.edges)}")
 
     def value(self, x: float | None) -> int | None:
-        """The number of the bin, the lowest being 1; ``None`` for a missing number (``None`` or NaN)."""
+        """Return the bin's number, 1 for the lowest; ``None`` for a missing number (``None``, NaN)."""
         return None if x is None or math.isnan(x) else bisect_right(self.edges, x) + 1
 
     def label(self, x: float | None) -> str | None:
-        """The bin's label; ``None`` for a missing number."""
+        """Return the bin's label; ``None`` for a missing number."""
         value = self.value(x)
         return None if value is None else self._label(value)
 
     def labels(self) -> list[str]:
-        """The labels of all bins, from the lowest to the highest."""
+        """Return the labels of all bins, from the lowest to the highest."""
         return [self._label(value) for value in range(1, len(self.edges) + 2)]
 
     def _label(self, value: int) -> str:
@@ -83,7 +83,7 @@ class FixedEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BinnedNumber(NamedTuple):
-    """What is to be counted, or taken back: one number's bin, its class and its weight."""
+    """One number to add to the counts, or to subtract: its bin's label, its class and its weight."""
 
     label: str
     class_index: int
@@ -91,28 +91,29 @@ class BinnedNumber(NamedTuple):
 
 
 class LearnedEdges:
-    """Edges at the quantiles of the first numbers, and those numbers until then.
+    """Edges at the quantiles of the first numbers, and those numbers until the edges settle.
 
-    They settle when `warm_up` numbers have been learned. An edge for the share q is the smallest number
-    that at least q of the weight lies below, so that a value met very often has a bin of its own; of
-    numbers all equal, that number is the only edge. Until then a number has no bin, and says nothing.
+    The edges settle when `warm_up` numbers have been learned. The edge for a share q is the smallest number
+    with at least q of the weight below it, so a value that is very frequent gets a bin of its own. If all
+    numbers are equal, that number is the only edge. Before the edges settle, a number has no bin and adds no
+    evidence.
 
-    Edges depend on which numbers came first: an order-kept statistic. They are not unlearned; the counts
-    under them are.
+    The edges depend on which numbers came first, so this statistic is order-kept. Unlearning reduces the
+    counts but never changes the edges.
 
     Parameters
     ----------
     bins : int
-        How many at most, from 2 to 1,000; fewer where numbers repeat.
+        Largest number of bins, from 2 to 1,000. There are fewer if numbers repeat.
     warm_up : int
-        How many numbers to wait for, from 1 to 100,000.
+        How many numbers to collect before the edges settle, from 1 to 100,000.
 
     Attributes
     ----------
     fixed : FixedEdges or None
-        The edges, once they are settled.
+        The edges; ``None`` before they settle.
     waiting : list of (float, int, float)
-        Number, class index and weight of those not yet counted, in order.
+        The numbers not counted yet, in increasing order, each with its class index and weight.
 
     Raises
     ------
@@ -143,13 +144,14 @@ class LearnedEdges:
         self.waiting: list[tuple[float, int, float]] = []
 
     def label(self, x: float | None) -> str | None:
-        """The bin's label; ``None`` for a missing number, and while the edges are not settled."""
+        """Return the bin's label; ``None`` for a missing number, and before the edges settle."""
         return self.fixed.label(x) if self.fixed is not None else None
 
     def learn(self, x: float | None, class_index: int, weight: float = 1.0) -> list[BinnedNumber]:
-        """Learn a number: what is now to be counted, in order.
+        """Learn a number, and return the numbers that the caller must now add to its counts.
 
-        One bin; nothing for a missing number or one that waits; all that waited when the edges settle.
+        With settled edges that is this number. While numbers wait it is none; when this number settles the
+        edges, it is all that waited, in increasing order. A missing number is ignored.
 
         Raises
         ------
@@ -162,16 +164,18 @@ class LearnedEdges:
             raise ValueError(f"a number must be finite, not {x!r}")
         if self.fixed is not None:
             return self._binned([(x, class_index, weight)])
-        insort(self.waiting, (x + 0.0, class_index, weight))  # + 0: there is one zero, whichever comes first
+        insort(self.waiting, (x + 0.0, class_index, weight))  # + 0.0 turns -0.0 into 0.0: they are one number
         return self._settled()
 
     def unlearn(self, x: float | None, class_index: int, weight: float = 1.0) -> list[BinnedNumber]:
-        """Take a number back: what is now to be taken from the counts.
+        """Unlearn a number, and return the numbers that the caller must now subtract from its counts.
+
+        With settled edges that is this number; otherwise it was waiting, and nothing is subtracted.
 
         Raises
         ------
         ValueError
-            It is not among those that wait; nothing was changed.
+            The edges have not settled and the number is not waiting; nothing was changed.
         """
         if x is None or math.isnan(x):
             return []
@@ -183,32 +187,38 @@ class LearnedEdges:
         return []
 
     def fade(self, factor: float) -> None:
-        """Multiply the weights of the numbers that wait; those of too little weight go."""
-        faded_ones = [(x, c, weight * factor) for x, c, weight in self.waiting]
-        self.waiting = [number for number in faded_ones if number[2] >= FORGOTTEN or factor >= 1.0]
+        """Multiply the weights of waiting numbers, and drop those that become negligible."""
+        faded = [(x, c, weight * factor) for x, c, weight in self.waiting]
+        self.waiting = [number for number in faded if number[2] >= FORGOTTEN or factor >= 1.0]
 
     def merge(self, other: LearnedEdges, classes: Sequence[int]) -> list[BinnedNumber]:
-        """Add another's numbers; ``classes[j]`` is this one's index of the other's class j.
+        """Add the numbers of another statistic, and return those that the caller must now count.
 
-        Settled edges are taken over; what waited on either side is then to be counted.
+        If only one side has settled edges, the result has them, and all waiting numbers are counted.
+
+        Parameters
+        ----------
+        other : LearnedEdges
+        classes : sequence of int
+            ``classes[j]`` is the index here of the other's class j.
 
         Raises
         ------
         ValueError
-            Both have settled, on other edges, or the settings differ; nothing was changed.
+            Both have settled on different edges, or their settings differ; nothing was changed.
         """
         if (self.bins, self.warm_up) != (other.bins, other.warm_up):
             theirs, ours = (f"{e.bins} bins after {e.warm_up} numbers" for e in (other, self))
             raise ValueError(f"{theirs} do not merge with {ours}")
         if self.fixed is not None and other.fixed is not None and self.fixed != other.fixed:
-            raise ValueError("counts of bins that settled on other edges do not merge")
+            raise ValueError("counts under different bin edges do not merge; nothing was merged")
         self.fixed = self.fixed or other.fixed
         for x, c, weight in other.waiting:
             insort(self.waiting, (x, classes[c], weight))
         return self._settled()
 
     def digest(self, view: str, field: str, classes: Sequence[str]) -> Digest:
-        """The digest of the edges, or of what waits for them."""
+        """Return the digest of the edges and of the numbers waiting for them."""
         digest = Digest()
         if self.fixed is not None:
             digest.add(name("edges", view, field), *self.fixed.edges)
@@ -217,12 +227,12 @@ class LearnedEdges:
         return digest
 
     def freeze(self, prefix: str) -> dict[str, Section]:
-        """The state as arrays that no later learning changes.
+        """Return the state as arrays, which later learning does not change.
 
         Returns
         -------
         dict of str to ndarray
-            Each name begins with `prefix`. ``_edges`` float64 (k, 1), of none while they are not settled;
+            Each key begins with `prefix`. ``_edges`` float64 (k, 1), with k = 0 before the edges settle;
             ``_waiting`` float64 (n, 3): number, class index, weight.
         """
         edges = self.fixed.edges if self.fixed is not None else ()
@@ -232,12 +242,12 @@ class LearnedEdges:
         }
 
     def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
-        """Take the place of what `freeze` gave, checked.
+        """Restore the state from the arrays of `freeze`, after checking them.
 
         Raises
         ------
         SnapshotError
-            The arrays are not edges, or not numbers of that many classes; nothing was changed.
+            The arrays do not hold edges, or numbers of that many classes; nothing was changed.
         """
         edges = floats(sections, f"{prefix}_edges", (None, 1))[:, 0].tolist()
         rows = floats(sections, f"{prefix}_waiting", (None, 3)).tolist()
@@ -246,12 +256,12 @@ class LearnedEdges:
             raise SnapshotError(f"Section `{prefix}_edges` does not hold {self.bins} bins.", HINT)
         known = all(c == int(c) and 0 <= c < n_classes and 0 < weight <= COUNTED_MAX for _, c, weight in rows)
         if not known or waiting != sorted(waiting) or len(waiting) >= (1 if edges else self.warm_up):
-            raise SnapshotError(f"Section `{prefix}_waiting` holds what cannot be waiting.", HINT)
+            raise SnapshotError(f"Section `{prefix}_waiting` holds numbers that cannot be waiting.", HINT)
         self.fixed = FixedEdges(tuple(edges)) if edges else None
         self.waiting = waiting
 
     def _settled(self) -> list[BinnedNumber]:
-        """What is to be counted now, where the edges are settled or can be."""
+        """Settle the edges if enough numbers wait; once they are settled, return the numbers that waited."""
         if self.fixed is None and len(self.waiting) >= self.warm_up:
             self.fixed = FixedEdges(_quantiles([(x, weight) for x, _, weight in self.waiting], self.bins))
         if self.fixed is None:
@@ -265,7 +275,7 @@ class LearnedEdges:
 
 
 def _quantiles(numbers: Sequence[tuple[float, float]], bins: int) -> tuple[float, ...]:
-    """The edges of that many bins, from numbers in order and their weights."""
+    """Return the edges of at most `bins` bins, from numbers in increasing order with their weights."""
     total = math.fsum(weight for _, weight in numbers)
     edges: list[float] = []
     below, k = 0.0, 1
@@ -280,11 +290,11 @@ def _quantiles(numbers: Sequence[tuple[float, float]], bins: int) -> tuple[float
 
 
 def _plain(edge: float) -> str:
-    """The shortest text that is this number and no other, whole numbers without a point.
+    """Return the shortest text for a number that no other number has; whole numbers have no point.
 
     Examples
     --------
     >>> _plain(400.0), _plain(0.1), _plain(1e-07)
     ('400', '0.1', '1e-07')
     """
-    return repr(edge + 0.0).removesuffix(".0")  # + 0: there is one zero
+    return repr(edge + 0.0).removesuffix(".0")  # + 0.0 turns -0.0 into 0.0

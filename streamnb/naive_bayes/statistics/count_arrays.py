@@ -1,6 +1,7 @@
-"""A count store as arrays: what is believed of those of a snapshot, and how its rows are read from them.
+"""The arrays of a count store in a snapshot: the checks they must pass, and how rows are read from them.
 
-`CountStore.freeze` says what they hold; nothing here trusts that they do.
+`CountStore.freeze` documents the arrays. A snapshot may be damaged or forged, so nothing is assumed about
+them here.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from streamnb.errors import SnapshotError
 
 
 class Frozen(NamedTuple):
-    """The sections of a count store, tokens taken apart; see there for the shapes.
+    """The arrays of a count store, with each token's end and view separated; `CountStore.freeze` has the
+    shapes.
 
     Parameters
     ----------
     blob : ndarray of uint8, shape (B,)
     ends : ndarray of uint64, shape (T,)
-        Where each token ends; it begins where the one before it ends.
+        The end of each token in `blob`. A token begins at the end of the one before it.
     views : ndarray of uint64, shape (T,)
         The number of each token's view.
     counts : ndarray of float64, shape (T, C)
@@ -37,21 +39,22 @@ class Frozen(NamedTuple):
 
 
 def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
-    """The sections of a count store: types, shapes, bounds, order, signs, sums and UTF-8.
+    """Return a count store's arrays, checked: types, shapes, bounds, order, signs, sums and UTF-8.
 
-    That no token stands twice is for whoever puts them into a table to see, and to raise `twice`.
+    A token that occurs twice is not noticed here. The caller puts the tokens into a table, notices it there,
+    and raises the error that `twice` returns.
 
     Raises
     ------
     SnapshotError
-        They are not of a store of that many views and classes.
+        The arrays do not hold a store of that many views and classes.
     """
     counts = counted(sections, "counts", (None, n_classes))
     totals = counted(sections, "totals", (n_views, n_classes))
     bounds = section(sections, "token_bounds", np.uint64)
     blob = section(sections, "token_bytes", np.uint8)
     if bounds.shape != (len(counts) + 1,) or blob.ndim != 1:
-        raise SnapshotError("The sections of the count store are not of one length.", HINT)
+        raise SnapshotError("The sections of the count store have different lengths.", HINT)
     frozen = located(sections)
     ends = bounds >> np.uint64(8)
     if (
@@ -60,12 +63,12 @@ def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
         or bool((ends[1:] < ends[:-1]).any())
         or bool((frozen.views >= n_views).any())
     ):
-        raise SnapshotError("The tokens of the count store overlap or point outside.", HINT)
+        raise SnapshotError("The tokens of the count store overlap or lie outside their section.", HINT)
     check_text(blob, frozen.ends)
     if not counts.any(axis=1).all():
-        raise SnapshotError("A token of the count store counts nothing.", HINT)
+        raise SnapshotError("A token of the count store has no count above 0.", HINT)
     for view in range(n_views):
-        with np.errstate(over="ignore"):  # a sum beyond all floats is no total either
+        with np.errstate(over="ignore"):  # an overflow gives infinity, which equals no total
             sums = counts[frozen.views == view].sum(axis=0)
         if not np.allclose(sums, totals[view], rtol=1e-9, atol=1e-9):
             raise SnapshotError("The totals of the count store are not the sums of its rows.", HINT)
@@ -73,7 +76,7 @@ def checked(sections: Sections, n_views: int, n_classes: int) -> Frozen:
 
 
 def located(sections: Sections) -> Frozen:
-    """Sections that hold what they should, tokens taken apart."""
+    """Return the arrays of sections that are known to be sound, with each token's end and view separated."""
     bounds = section(sections, "token_bounds", np.uint64)
     return Frozen(
         blob=section(sections, "token_bytes", np.uint8),
@@ -85,7 +88,7 @@ def located(sections: Sections) -> Frozen:
 
 
 def rows_of(frozen: Frozen) -> Iterator[tuple[int, str, list[float]]]:
-    """View number, token and counts of each row."""
+    """Yield view number, token and counts of each row."""
     blob, start = frozen.blob.tobytes(), 0
     for view, end, row in zip(
         frozen.views.tolist(), frozen.ends.tolist(), frozen.counts.tolist(), strict=True
@@ -95,5 +98,5 @@ def rows_of(frozen: Frozen) -> Iterator[tuple[int, str, list[float]]]:
 
 
 def twice() -> SnapshotError:
-    """What is wrong with a store in which a token has two rows."""
-    return SnapshotError("A token of the count store stands twice.", HINT)
+    """Return the error for a store in which a token has two rows."""
+    return SnapshotError("A token of the count store occurs twice.", HINT)

@@ -1,8 +1,9 @@
-"""The count store: (view, token) -> a count per class, with the totals that go with them.
+"""The count store: for each view and token a count per class, with the totals of each view and class.
 
-Two rules of the house: scoring never changes a store, and a token whose counts are all zero has left the
-vocabulary. Counts are float64. With the weights the engine uses (multiples of 1/256) every sum is exact
-below 2^45, so the order in which messages were learned leaves no trace.
+Two rules hold. Scoring never changes a store. A token whose counts are all zero has left the vocabulary.
+
+Counts are float64. The engine uses weights that are multiples of 1/256, so every sum below 2^45 is exact and
+does not depend on the order in which messages were learned.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from streamnb.naive_bayes.statistics.digest import Digest, name
 
 
 class Counted(Protocol):
-    """The counts of one view, as the event models read them, in either twin."""
+    """The counts of one view, as the event models read them from the plain or the compiled store."""
 
     @property
     def rows(self) -> Mapping[str, Sequence[float]]:
-        """Token to count per class."""
+        """Return the mapping of each token to its counts per class."""
 
     @property
     def totals(self) -> Sequence[float]:
-        """Per class, the sum of its counts."""
+        """Return the sum of all counts per class."""
 
 
 class ViewCounts:
@@ -37,12 +38,12 @@ class ViewCounts:
     Parameters
     ----------
     n_classes : int
-        Every row has that many counts, in the order in which classes were met.
+        Every row has this many counts, in the order in which the classes first appeared.
 
     Attributes
     ----------
     rows : dict of str to list of float
-        Token to count per class; some count is above 0.
+        Counts per class of each token; at least one of them is above 0.
     totals : list of float
         Per class, the sum of its counts.
 
@@ -61,13 +62,13 @@ class ViewCounts:
         self.totals = [0.0] * n_classes
 
     def add_class(self) -> None:
-        """Append a class that nothing was counted for."""
+        """Append a class without counts."""
         self.totals.append(0.0)
         for row in self.rows.values():
             row.append(0.0)
 
     def add(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Count a message's features, each above 0, for one class."""
+        """Add a message's features, all above 0 and multiplied by its weight, to the counts of one class."""
         rows = self.rows
         n_classes = len(self.totals)
         total = 0.0
@@ -75,7 +76,7 @@ class ViewCounts:
             n = f * weight
             row = rows.get(token)
             if row is None:
-                if n == 0:  # a weight too small for the count to show: a row counts something
+                if n == 0:  # the product underflowed, and a row needs a count above 0
                     continue
                 rows[token] = row = [0.0] * n_classes
             row[class_index] += n
@@ -83,7 +84,7 @@ class ViewCounts:
         self.totals[class_index] += total
 
     def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Take a message's features back.
+        """Subtract a message's features from the counts of one class.
 
         Raises
         ------
@@ -107,11 +108,11 @@ class ViewCounts:
                 del rows[token]
         if is_exact(self.totals[class_index]) and is_exact(total):
             self.totals[class_index] = max(0.0, self.totals[class_index] - total)
-        else:  # the rounding of a heavy weight would stay behind
+        else:  # subtracting would leave the rounding error of a heavy weight in the total
             self.totals[class_index] = sum_of([row[class_index] for row in rows.values()])
 
     def merge(self, other: ViewCounts, classes: Sequence[int]) -> None:
-        """Add another view's counts; ``classes[j]`` is this store's index of the other's class j."""
+        """Add the counts of another view; ``classes[j]`` is the index here of its class j."""
         n_classes = len(self.totals)
         for token, counts in other.rows.items():
             row = self.rows.get(token)
@@ -124,21 +125,21 @@ class ViewCounts:
 
 
 class CountStore:
-    """The counts of all count views of a model.
+    """The counts of all views that count tokens.
 
     Parameters
     ----------
     views : sequence of str
-        Their names.
+        The names of the views.
     max_tokens : int, optional
-        How many tokens all views may hold together; see `make_room`.
+        The largest number of tokens in all views together; see `make_room`.
 
     Attributes
     ----------
     evicted_tokens : int
-        Tokens let go so far.
+        Number of tokens evicted so far.
     evicted_mass : float
-        And the counts that went with them.
+        Sum of the counts that were evicted with them.
 
     Examples
     --------
@@ -165,15 +166,16 @@ class CountStore:
         return sum(len(counts.rows) for counts in self.views.values())
 
     def make_room(self, features: Mapping[str, Mapping[str, float]]) -> None:
-        """Let go of rare tokens until a message's new ones fit under `max_tokens`.
+        """Evict rare tokens until the new tokens of a message fit under `max_tokens`.
 
-        One sweep lets go of a sixteenth of the cap, so that sweeps are rare. What goes is a function of the
-        counts alone, and of a hash without a key where they are equal: the same stream, the same vocabulary.
+        One sweep evicts a sixteenth of the cap, so that sweeps are rare. The order of eviction is a function
+        of the counts alone, and for equal counts of a hash without a key. So the same stream always leaves
+        the same vocabulary.
 
         Parameters
         ----------
         features : mapping of str to mapping
-            The message's weighted tokens, by view.
+            The message's weighted tokens of each view.
         """
         if self.max_tokens is None:
             return
@@ -185,10 +187,10 @@ class CountStore:
             self.evict(min(held, max(self.max_tokens // 16, excess)))
 
     def check_index(self) -> None:
-        """Do nothing: a dict is its own index. The compiled store looks every token up in its hash table."""
+        """Do nothing: a dict needs no check. The compiled store looks up every token in its hash table."""
 
     def evict(self, n: int) -> None:
-        """Let go of the `n` tokens with the smallest counts, and correct the totals."""
+        """Evict the `n` tokens with the smallest counts, and correct the totals."""
         ranked = sorted(
             (sum_of(row), mmh3.hash128(name(view, token)), view, token)
             for view, counts in self.views.items()
@@ -204,7 +206,7 @@ class CountStore:
                 if not is_exact(count):
                     rounded.add((view, c))
             self.evicted_mass += sum_of(row)
-        for view, c in rounded:  # the rounding of a heavy weight would stay behind
+        for view, c in rounded:  # subtracting would leave the rounding error of a heavy weight in the total
             self[view].totals[c] = sum_of([row[c] for row in self[view].rows.values()])
         self.evicted_tokens += n
 
@@ -214,25 +216,25 @@ class CountStore:
             counts.add_class()
 
     def fade(self, factor: float) -> None:
-        """Multiply all counts; tokens of which too little is left go."""
+        """Multiply all counts, and drop the tokens whose counts become negligible."""
         for counts in self.views.values():
             fade_rows(counts.rows, counts.totals, factor)
 
     def merge(self, other: CountStore, classes: Sequence[int]) -> None:
-        """Add another store of the same views; see `ViewCounts.merge`."""
+        """Add the counts of another store with the same views; see `ViewCounts.merge`."""
         for view, counts in self.views.items():
             counts.merge(other[view], classes)
 
     def digest(self, classes: Sequence[str], sections: Sections | None = None) -> Digest:
-        """The digest of all rows and totals.
+        """Return the digest of all rows and totals.
 
         Parameters
         ----------
         classes : sequence of str
-            Their names, in order.
+            The names of the classes, in order.
         sections : mapping of str to ndarray, optional
-            What `freeze` gave, whose digest is taken in the place of the store's as it stands. Nothing that
-            learning changes is looked at then, so that another thread may ask.
+            Arrays of `freeze`. If given, their digest is returned, not that of the current counts. Nothing
+            that learning changes is read then, so another thread may call this during learning.
         """
         digest = Digest()
         views = list(self.views)
@@ -251,18 +253,18 @@ class CountStore:
         return digest
 
     def freeze(self) -> dict[str, Section]:
-        """The store as arrays that no later learning changes, rows in order of view and age.
+        """Return the store as arrays, which later learning does not change; rows in order of view and age.
 
         Returns
         -------
         dict of str to ndarray
-            ``token_bytes`` uint8 (B,), UTF-8 end to end; ``token_bounds`` uint64 (T + 1,), 0 and then for
-            each token 256 times where it ends, plus the number of its view; ``counts`` float64 (T, C);
-            ``totals`` float64 (views, C).
+            ``token_bytes`` uint8 (B,), the UTF-8 of all tokens end to end; ``token_bounds`` uint64 (T + 1,),
+            0 and then for each token 256 times its end in ``token_bytes`` plus the number of its view;
+            ``counts`` float64 (T, C); ``totals`` float64 (views, C).
 
         Notes
         -----
-        The compiled twin adds its hash table, which saves building one and which this store leaves alone:
+        The compiled twin adds its hash table, so that it need not be rebuilt; this store ignores it:
         ``index`` uint32 (slots,); ``index_before`` uint32 (slots,), only while a table grows; and
         ``index_state`` uint64 (4,): version of the hash, seed, rows moved, rows moving.
         """
@@ -283,14 +285,14 @@ class CountStore:
         }
 
     def restore(self, sections: Sections, n_classes: int) -> None:
-        """Take the place of what `freeze` gave, checked: shapes, bounds, order, signs and sums.
+        """Restore the store from the arrays of `freeze`, checked: shapes, bounds, order, signs and sums.
 
         Raises
         ------
         SnapshotError
-            The arrays are not a count store of these views and that many classes; nothing was changed.
+            The arrays do not hold a count store of these views and that many classes; nothing was changed.
         """
-        n_classes = n_classes if self.views else 0  # as `freeze` has it
+        n_classes = n_classes if self.views else 0  # `freeze` writes 0 classes if there are no views
         frozen = checked(sections, len(self.views), n_classes)
         restored = [ViewCounts(n_classes) for _ in self.views]
         for view, token, row in rows_of(frozen):
@@ -308,7 +310,7 @@ class CountStore:
 
 
 def sum_of(row: Sequence[float]) -> float:
-    """The sum of a row, from the first class to the last: the order is part of the result's last bit."""
+    """Return the sum of a row, added from the first class to the last: the order decides the last bit."""
     total = 0.0
     for count in row:
         total += count
@@ -316,5 +318,5 @@ def sum_of(row: Sequence[float]) -> float:
 
 
 def is_exact(total: float) -> bool:
-    """Whether a sum is of multiples of 1/256 and small enough to be exact."""
+    """Return whether a sum is a multiple of 1/256 and small enough for float64 to be exact."""
     return total < 1 << 45 and (256.0 * total).is_integer()

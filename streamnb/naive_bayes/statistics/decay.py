@@ -1,20 +1,27 @@
-"""Sums on the other side of a move of the landmark: all are multiplied, and what is next to nothing goes."""
+"""Rescale sums when the decay landmark moves, and drop entries whose weight has become negligible.
+
+A model that forgets counts a message with a weight relative to a landmark in time (see `forgetting`). When
+the landmark moves, every sum is multiplied by the same factor. Entries that fall below `FORGOTTEN` are
+dropped, so that old tokens leave the vocabulary. A factor of 1 or more drops nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-FORGOTTEN = 2.0**-32  # of a message: what counts less when the landmark moves is let go of
+FORGOTTEN = 2.0**-32  # of a message's weight: smaller counts are dropped when the landmark moves
 
 
 def faded(value: float, factor: float) -> float:
-    """A sum on the other side of a move of the landmark; nothing where too little is left of it."""
+    """Return a sum multiplied by `factor`, or 0 if that is below `FORGOTTEN`."""
     value *= factor
     return value if value >= FORGOTTEN or factor >= 1.0 else 0.0
 
 
 def fade_rows(rows: dict[str, list[float]], totals: list[float], factor: float) -> None:
-    """Fade the counts of a view; tokens of which nothing is left go, and totals are summed anew.
+    """Rescale the counts of a view in place, drop tokens without counts, and sum the totals again.
+
+    The totals are sums of the remaining counts: multiplying them would keep the weight of what was dropped.
 
     Examples
     --------
@@ -35,11 +42,12 @@ def fade_rows(rows: dict[str, list[float]], totals: list[float], factor: float) 
 
 
 def fade_sums(columns: Sequence[list[float]], factor: float) -> None:
-    """Fade sums per class, the first column being weights: a class of which too little is left has none.
+    """Rescale sums per class in place; the first column holds the weights.
 
-    That is half of what a token needs, so that rounding cannot leave a token without its class.
+    A class is set to 0 in every column if its weight falls below ``FORGOTTEN / 2``. A token is dropped at
+    twice that, so rounding cannot leave a token whose class has no weight.
     """
     for c, n in enumerate(columns[0]):
-        left = n * factor >= FORGOTTEN / 2 or factor >= 1.0
+        is_kept = n * factor >= FORGOTTEN / 2 or factor >= 1.0
         for column in columns:
-            column[c] = column[c] * factor if left else 0.0
+            column[c] = column[c] * factor if is_kept else 0.0

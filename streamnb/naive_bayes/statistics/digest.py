@@ -1,9 +1,9 @@
-"""A digest of a model: two states are identical if and only if their digests are equal.
+"""The digest of a model: two states are identical if and only if their digests are equal.
 
-A 128-bit sum, so that the order of rows, capacity, free rows and hash seeds do not show: every statement
-about the state ("token *free* of view *words* was seen 12 times in *spam*") is hashed by MurmurHash3 x64
-128 and the hashes are added modulo 2^128. The hash finds accidents, not forgers; a file's checksums and its
-owner's permissions are for those.
+Every statement about the state ("token *free* of view *words* was seen 12 times in *spam*") is hashed by
+MurmurHash3 x64 128, and the hashes are added modulo 2^128. A sum does not depend on the order of rows, and
+capacity, free rows and hash seeds are not part of any statement. The hash detects accidents but not forgery;
+against forgery there are a file's checksums and its owner's permissions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MODULUS = 1 << 128
 
 
 class Digest:
-    """A sum of hashes of statements.
+    """A sum of hashes of statements about a state.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class Digest:
         self._sum = 0
 
     def add(self, name: bytes, *values: float) -> None:
-        """Add one statement: a name (which tells its parts apart) and numbers, exact to the bit."""
+        """Add one statement: a name, made by the function `name`, and numbers, exact to the last bit."""
         statement = name + struct.pack(f"<{len(values)}d", *values)
         self._sum = (self._sum + mmh3.hash128(statement)) % _MODULUS
 
     def add_sum(self, total: int) -> None:
-        """Add the sum of the hashes of statements that were hashed elsewhere, as `add` hashes them."""
+        """Add a sum of hashes of statements that the compiled twin of `add` has hashed."""
         self._sum = (self._sum + total) % _MODULUS
 
     def add_digest(self, other: Digest) -> None:
@@ -48,19 +48,19 @@ class Digest:
         self._sum = (self._sum + other._sum) % _MODULUS
 
     def hex(self) -> str:
-        """The sum as 32 hexadecimal digits."""
+        """Return the sum as 32 hexadecimal digits."""
         return f"{self._sum:032x}"
 
 
 def digests(counts: Digest, order_free: Digest, rest: Digest, *, rounded: bool) -> dict[str, str]:
-    """The two digests of a state, ``order_free`` and ``all``, from those of its parts.
+    """Return the two digests of a state, ``order_free`` and ``all``, made from the digests of its parts.
 
     Parameters
     ----------
     counts, order_free, rest : Digest
-        `order_free` without the counts.
+        Of the counts; of the other sums that do not depend on the order of messages; of everything else.
     rounded : bool
-        Whether the counts are, and so belong to the rest.
+        Whether the counts are rounded sums. They depend on the order then and are left out of ``order_free``.
     """
     free, everything = Digest(), Digest()
     for part in (order_free,) if rounded else (counts, order_free):
@@ -71,7 +71,7 @@ def digests(counts: Digest, order_free: Digest, rest: Digest, *, rounded: bool) 
 
 
 def name(*parts: str) -> bytes:
-    """Parts of a name, each preceded by its length, so that no two lists of parts make the same bytes.
+    """Return the parts of a name as bytes, each after its length: different lists give different bytes.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Per field of a block of categories: how often a class had it, and how many values it has.
+"""Totals of categorical fields: how often each class had a field, and how many values the field has.
 
-It is made from the rows of the count store, whose tokens name their field, and kept in step with them, so a
-snapshot does not carry it.
+The totals follow from the rows of the count store, whose tokens contain the field's name, and are not part of
+a snapshot. `FieldTotals.add` and `FieldTotals.remove` look up in the rows which values are known, so the
+caller must call them before the rows change.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from streamnb.naive_bayes.features.readers import field_of
 
 
 class FieldTotal:
-    """Sums over the values of one field.
+    """Sums over all values of one field.
 
     Parameters
     ----------
@@ -21,9 +22,9 @@ class FieldTotal:
     Attributes
     ----------
     totals : list of float
-        Weight of the messages that had the field, per class.
+        Per class, the summed weight of the messages that had the field.
     states : int
-        How many values were seen: its k.
+        The number of different values seen: k in the categorical formula.
     """
 
     __slots__ = ("states", "totals")
@@ -33,31 +34,31 @@ class FieldTotal:
         self.states = 0
 
     def add_class(self) -> None:
-        """Append a class that never had the field."""
+        """Append a class that has never had the field."""
         self.totals.append(0.0)
 
     def add(self, class_index: int, n: float) -> None:
-        """Count a value for a class."""
+        """Add the weight `n` of one value to a class."""
         self.totals[class_index] += n
 
     def remove(self, class_index: int, n: float) -> None:
-        """Take a value back."""
+        """Subtract the weight `n` of one value from a class."""
         self.totals[class_index] = max(0.0, self.totals[class_index] - n)
 
 
 class FieldTotals:
-    """Sums over the values of each field.
+    """Sums over all values of each field.
 
     Parameters
     ----------
     n_classes : int
     kind : type of FieldTotal
-        The plain sums of a field, or their compiled twin.
+        The plain class or its compiled twin.
 
     Attributes
     ----------
     fields : dict of str to FieldTotal
-        None that nothing is known of.
+        Only fields of which a value has been seen.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class FieldTotals:
         self.fields: dict[str, FieldTotal] = {}
 
     def add_class(self) -> None:
-        """Append a class that had no field."""
+        """Append a class that has had no field."""
         self._n_classes += 1
         for field in self.fields.values():
             field.add_class()
@@ -87,7 +88,10 @@ class FieldTotals:
         class_index: int,
         weight: float = 1.0,
     ) -> None:
-        """Follow a message's values, before the rows do."""
+        """Add a message's values to the totals of their fields.
+
+        Call it before the rows themselves change: a value without a row is a new one.
+        """
         for token, f in tokens.items():
             field = self._field_of(token)
             field.add(class_index, f * weight)
@@ -101,7 +105,10 @@ class FieldTotals:
         class_index: int,
         _weight: float = 1.0,
     ) -> None:
-        """Take of each value's count an amount back, before the rows do."""
+        """Undo `add`: subtract from the field of each value its amount.
+
+        Call it before the rows themselves change: it looks there whether the value is about to disappear.
+        """
         for token, amount in amounts.items():
             name, row = field_of(token), rows[token]
             self.fields[name].remove(class_index, amount)
@@ -111,7 +118,7 @@ class FieldTotals:
                     del self.fields[name]
 
     def rebuild(self, rows: Mapping[str, Sequence[float]], messages: Sequence[float]) -> None:
-        """Begin again from the rows, as after a snapshot was read or rare values were let go."""
+        """Rebuild the totals from the rows, after a snapshot was restored or rare values were evicted."""
         self._n_classes, self.fields = len(messages), {}
         for token, row in rows.items():
             field = self._field_of(token)

@@ -1,13 +1,14 @@
-"""Forgetting by half-life: the older a message, the less it weighs (forward decay; Cormode, Shkapenyuk,
-Srivastava and Xu 2009).
+"""Forgetting by half-life: the older a message, the less it weighs.
 
-Nothing that was counted is ever touched again: a message of time t is counted with ``g(t) = 2^((t - L) / h)``
-times its weight, and whatever is scored at t has every pseudo-count multiplied by g(t) too, so that the
-quotients are those of sums in which each message has halved once every h. It costs O(1) a message, and sums
-over parts of a stream still add up.
+The method is forward decay (Cormode, Shkapenyuk, Srivastava and Xu 2009). A message of time t is counted with
+its weight times ``g(t) = 2^((t - L) / h)``, where h is the half-life and L a landmark in time. Old counts are
+not multiplied down; newer messages weigh more instead. When a message of time t is scored, every pseudo-count
+is multiplied by g(t) as well. Estimates are quotients of such sums, and g(t) cancels in them, so they equal
+the estimates from counts that halve every h. This costs O(1) per message, and sums over parts of a stream
+still add up.
 
-Time is the record's own, or the number of messages learned; no other clock is ever looked at. The landmark L
-is a whole number of half-lives, so that moving it multiplies every sum by a power of two, which is exact.
+Time is the record's own timestamp, or the number of messages learned; no clock is read. The landmark is a
+whole number of half-lives, so moving it multiplies every sum by a power of two, which is exact.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from streamnb.base import HINT
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.statistics.digest import Digest, name
 
-SHIFT_AFTER = 64  # half-lives past the landmark it moves, long before a sum could overflow
-OLDEST = 50  # half-lives before the landmark: what is older counts as if it were from then
-FAR = 64  # half-lives past SHIFT_AFTER: to a message scored so late, all that is known is forgotten
+SHIFT_AFTER = 64  # a message this many half-lives past the landmark moves it, before a sum could overflow
+OLDEST = 50  # half-lives before the landmark; an older message counts as if it were this old
+FAR = 64  # half-lives past SHIFT_AFTER at which g(t) stops growing: everything learned is forgotten by then
 TIME_MAX_S = 1e12  # 30,000 years
-HALF_LIFE_S_MIN = 1e-3  # with that, every time is a number of half-lives that a float can tell apart
+HALF_LIFE_S_MIN = 1e-3  # so that a time in half-lives stays below 2^53 and its whole part is exact
 
 
 class Forgetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,9 +61,9 @@ class Forgetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_skew_max_s: float = 3600.0
 
     def __post_init__(self) -> None:
-        """Validate the half-life."""
+        """Check that the settings are in range and that at most one half-life is given."""
         if self.half_life_s is not None and self.half_life_messages is not None:
-            raise ValueError("a half-life is in seconds or in messages, not both")
+            raise ValueError("give either `half_life_s` or `half_life_messages`, not both")
         if self.half_life_s is not None and not HALF_LIFE_S_MIN <= self.half_life_s <= TIME_MAX_S:
             raise ValueError(f"`half_life_s` must be from 0.001 to 1e12, not {self.half_life_s!r}")
         if self.half_life_messages is not None and not 1.0 <= self.half_life_messages <= TIME_MAX_S:
@@ -72,30 +73,30 @@ class Forgetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_on(self) -> bool:
-        """Whether there is a half-life."""
+        """Whether a half-life is set."""
         return self.half_life_s is not None or self.half_life_messages is not None
 
 
 class Decay:
-    """Where a model stands in time, and what a message weighs there.
+    """The position of a model in time: it converts the time of a message into the weight it is counted with.
 
     An *instant* is a time in half-lives, since 1970 or since the first message.
 
     Parameters
     ----------
     settings : Forgetting
-        With a half-life.
+        Must have a half-life.
 
     Attributes
     ----------
     landmark : int or None
         L, in half-lives; ``None`` before anything was learned.
     newest_s : dict of str to float
-        Of each partition, by event time.
+        The newest timestamp seen in each partition; used with a half-life in seconds.
     position : int
-        Messages learned, by position.
+        Number of messages learned; used as the time with a half-life in messages.
     head_at : float or None
-        The instant up to which the head's accumulators have faded.
+        The instant to which the head's accumulators have been decayed.
 
     Examples
     --------
@@ -120,7 +121,10 @@ class Decay:
         self.head_at: float | None = None
 
     def now(self, partition: str = "") -> float:
-        """The instant of a message that has no time of its own: as new as the newest of its partition."""
+        """Return the instant of a message without a time: that of the newest message of its partition.
+
+        With a half-life in messages it follows from the number of messages learned so far.
+        """
         if not self.by_time:
             return self.position / self.half_life
         newest = self.newest_s.get(partition)
@@ -129,12 +133,15 @@ class Decay:
         return self._not_before(newest / self.half_life)
 
     def instant(self, at: float | None, partition: str = "") -> float:
-        """The instant of a message, its time clamped; ``None`` is `now`.
+        """Return the instant of a message, its time clamped to what is plausible; for ``None`` it is `now`.
+
+        A time counts as at most `time_skew_max_s` past the newest of its partition and at least `OLDEST`
+        half-lives before the landmark.
 
         Parameters
         ----------
         at : float or None
-            Seconds since 1970, or the number of messages learned before it.
+            Seconds since 1970, or the number of messages that were learned before this one.
         """
         if at is None:
             return self.now(partition)
@@ -143,20 +150,24 @@ class Decay:
         return self._not_before(self._not_past_newest(at, partition) / self.half_life)
 
     def saw(self, at: float | None, partition: str = "") -> None:
-        """A message came, labelled or not: its partition's newest time may be later now."""
+        """Note the time of a message, labelled or not: it may be the newest of its partition."""
         if self.by_time and at is not None:
             at = self._not_past_newest(at, partition)
             self.newest_s[partition] = max(at, self.newest_s.get(partition, at))
 
     def scale(self, instant: float) -> float:
-        """g: what a message of weight 1 counts at an instant, and a pseudo-count there."""
+        """Return g at an instant: the factor for a message's weight and for the pseudo-counts there."""
         whole = math.floor(instant)
         landmark = whole if self.landmark is None else self.landmark
-        # The fraction alone is rounded: another landmark gives the same bits, times a power of two.
+        # Only 2^fraction is rounded. The rest is a power of two: another landmark changes only the exponent.
         return math.ldexp(math.exp2(instant - whole), min(whole - landmark, SHIFT_AFTER + FAR))
 
     def shift_for(self, instant: float) -> int:
-        """By how many half-lives the landmark moves before a message of that instant is learned."""
+        """Move the landmark if a message of this instant needs it; return by how many half-lives it moved.
+
+        The caller must then multiply every sum by 2 to the power of minus that number, before the message is
+        learned.
+        """
         whole = math.floor(instant)
         if self.landmark is None:
             self.landmark = whole
@@ -167,24 +178,26 @@ class Decay:
         return shift
 
     def fade_of_head(self, instant: float) -> float:
-        """What is left of the head's accumulators, which last faded at an earlier instant; up to now."""
+        """Return the factor by which the head's accumulators decay up to an instant, and move `head_at`."""
         since = 0.0 if self.head_at is None else max(0.0, instant - self.head_at)
         self.head_at = instant if self.head_at is None else max(self.head_at, instant)
         return math.exp2(-since)
 
     def times_of(self, times: Sequence[object] | None, labels: Sequence[object]) -> list[float | None]:
-        """A batch's times, checked.
+        """Return the times of a batch as floats, after checking them.
 
         Raises
         ------
         ValueError
-            A time is not a finite number within 1e12, or there are none for messages to be learned.
+            A time is not a finite number within 1e12, or messages are to be learned and no times are given.
         """
         if not self.by_time:
             return [None] * len(labels)
         if times is None:
             if any(label is not None for label in labels):
-                raise ValueError("a model with `half_life_s` learns messages that have a time: give `at`")
+                raise ValueError(
+                    "a model with `half_life_s` needs the time of each message it learns: give `at`"
+                )
             return [None] * len(labels)
         if len(times) != len(labels):
             raise ValueError(f"{len(times)} times were given for {len(labels)} messages")
@@ -200,19 +213,20 @@ class Decay:
     # ---- snapshots and sums
 
     def copy(self) -> Self:
-        """One that goes its own way."""
+        """Return an independent copy."""
         other = copy.copy(self)
         other.newest_s = dict(self.newest_s)
         return other
 
     def factor_to(self, landmark: int) -> float:
-        """What sums here are multiplied by to stand at another landmark."""
+        """Return the factor that converts sums at this landmark into sums at another landmark."""
         return 1.0 if self.landmark is None else math.ldexp(1.0, min(self.landmark - landmark, FAR))
 
     def factor_of(self, other: Decay) -> float:
-        """What another's sums are multiplied by to stand where these do.
+        """Return the factor that converts another model's sums into sums at this model's landmark.
 
-        By position the other is taken as of its own end: the place of its messages among ours is not known.
+        With a half-life in messages, both models are taken as of their own last message: it is unknown where
+        the messages of one belong among those of the other.
         """
         if self.landmark is None or other.landmark is None:
             return 1.0
@@ -221,10 +235,11 @@ class Decay:
         return other.factor_to(self.landmark)
 
     def meet(self, other: Decay) -> float:
-        """Move to where both stand, before sums are added up; returns what those here are multiplied by.
+        """Move to a landmark for the sums of both models; return the factor for the sums here.
 
-        By time that is the earlier landmark: moving to it takes nothing away, and it is where one model of
-        both streams would stand; unless that model would have moved on.
+        By time this is the earlier landmark: the sums at the later one then grow, so nothing becomes
+        negligible, and one model that had learned both streams would be there too. If the landmarks are
+        `SHIFT_AFTER` or more apart, that one model would have moved on, so the later landmark is used.
         """
         factor = 1.0
         if self.landmark is None:
@@ -240,7 +255,7 @@ class Decay:
         return factor
 
     def digest(self) -> Digest:
-        """The digest of where it stands."""
+        """Return the digest of the position in time."""
         digest = Digest()
         if self.landmark is not None:
             digest.add(name("landmark"), float(self.landmark), float(self.position))
@@ -251,7 +266,7 @@ class Decay:
         return digest
 
     def freeze(self) -> dict[str, object]:
-        """Where it stands, as JSON says it: a landmark in half-lives, times in seconds by partition."""
+        """Return the position as JSON values: the landmark in half-lives, the newest times in seconds."""
         return {
             "landmark": self.landmark,
             "newest_s": dict(self.newest_s),
@@ -260,27 +275,27 @@ class Decay:
         }
 
     def restore(self, value: object) -> None:
-        """Take the place of what `freeze` gave, checked.
+        """Restore the position from the values of `freeze`, after checking them.
 
         Raises
         ------
         SnapshotError
-            It is not a place in time; nothing was changed.
+            The values are not a position in time; nothing was changed.
         """
         try:
             place = msgspec.convert(value, _Place)
         except msgspec.ValidationError as error:
-            raise SnapshotError(f"The state does not say where it stands in time: {error}.", HINT) from error
+            raise SnapshotError(f"The state's position in time is malformed: {error}.", HINT) from error
         instants = [float(place.landmark or 0), place.head_at or 0.0]
         instants += [at / self.half_life for at in place.newest_s.values()]
         if place.position < 0 or not all(abs(instant) < _INSTANT_MAX for instant in instants):
-            raise SnapshotError("The state stands at a time that no stream can have.", HINT)
+            raise SnapshotError("The state's position in time is beyond what a stream can have.", HINT)
         self.landmark, self.newest_s = place.landmark, place.newest_s
         self.position, self.head_at = place.position, place.head_at
 
 
 class _Place(msgspec.Struct, forbid_unknown_fields=True):
-    """What `Decay.freeze` gives."""
+    """The values that `Decay.freeze` returns."""
 
     landmark: int | None
     newest_s: dict[str, float]
@@ -292,7 +307,7 @@ _INSTANT_MAX = 2.0 * TIME_MAX_S / HALF_LIFE_S_MIN
 
 
 def seconds(at: object) -> float:
-    """A time as a float.
+    """Return a time as a float.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""The inverse of a matrix of summed squares, kept from message to message.
+"""The inverse of a scatter matrix, updated message by message.
 
-A message adds one outer product to the sums, so the inverse follows in O(d^2) (Sherman and Morrison 1950)
-where a new one costs O(d^3). It is made anew every d messages: that is O(d^2) a message too, and rounding
-does not add up.
+A message adds one outer product to the scatter matrix, so its inverse can be updated in O(d^2) (Sherman and
+Morrison 1950), while computing it from the matrix costs O(d^3). Every d messages it is computed from the
+matrix nevertheless: that is O(d^2) per message too, and keeps rounding errors from accumulating.
 """
 
 from __future__ import annotations
@@ -14,25 +14,29 @@ import numpy as np
 
 from streamnb.base import Floats
 
-VARIANCE_MIN = 1e-200  # a spread below 1e-100 is rounding: numbers and their inverses stay far from overflow
-INFLATION_MAX = 1e10  # past that less than six digits of the inverse would be right
-GROWTH_MAX = 1e4  # a step that far out costs an update four digits: the inverse is made anew instead
+# A standard deviation below 1e-100 is rounding error; the bound keeps sums and inverses far from overflow.
+VARIANCE_MIN = 1e-200
+# Variance inflation factor above which fewer than six digits of the inverse would be right.
+INFLATION_MAX = 1e10
+# An update that multiplies the determinant by more than this loses four digits: compute the inverse again.
+GROWTH_MAX = 1e4
 
 
 class Inverted(NamedTuple):
-    """The inverse of summed squares without gaps.
+    """The inverse of a scatter matrix of messages without missing coordinates.
 
     Parameters
     ----------
     matrix : ndarray of float64, shape (d, d)
+        The inverse.
     log_det : float
-        Of the sums.
+        Log determinant of the scatter matrix.
     n : float
-        Their summed weight.
+        Summed weight of the messages.
     free : float
-        `n`, less the means that were estimated beyond the first: one for each further class.
+        `n` minus the number of classes beyond the first: each class estimates a mean of its own.
     diagonal : ndarray of float64, shape (d,)
-        Of the sums.
+        Diagonal of the scatter matrix.
     """
 
     matrix: Floats
@@ -43,9 +47,9 @@ class Inverted(NamedTuple):
 
 
 def inverted(matrix: Floats) -> tuple[Floats, float] | None:
-    """InverseScatter and log determinant of a positive definite matrix.
+    """Return the inverse and the log determinant of a positive definite matrix.
 
-    It is inverted in units of its own diagonal, so that the units of the numbers do not matter.
+    The matrix is first scaled to a diagonal of ones, so the units of the numbers do not matter.
 
     Parameters
     ----------
@@ -55,8 +59,8 @@ def inverted(matrix: Floats) -> tuple[Floats, float] | None:
     Returns
     -------
     (ndarray of float64, shape (d, d), float) or None
-        ``None`` where the matrix is not positive definite, or only just: where some coordinate follows from
-        the others up to 1e-10 of its variance (a variance inflation factor above 1e10).
+        ``None`` if the matrix is not positive definite, or nearly singular: some coordinate is a linear
+        function of the others up to 1e-10 of its variance (a variance inflation factor above 1e10).
 
     Examples
     --------
@@ -82,15 +86,16 @@ def inverted(matrix: Floats) -> tuple[Floats, float] | None:
 
 
 class InverseScatter:
-    """The inverse of a growing sum of outer products, or none yet.
+    """The inverse of a growing scatter matrix, as long as there is a reliable one.
 
     Attributes
     ----------
     matrix : ndarray of float64, shape (d, d), or None
+        The inverse; ``None`` if there is no reliable one.
     log_det : float
-        Of the sum, not of its inverse.
+        Log determinant of the scatter matrix, not of the inverse.
     age : int
-        Messages since it was last made anew, or since that was last tried.
+        Messages since the inverse was last computed from the scatter matrix, or that was tried.
 
     Examples
     --------
@@ -107,20 +112,20 @@ class InverseScatter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget it: the sums have changed by more than one outer product."""
+        """Discard the inverse, because the scatter matrix has changed by more than one outer product."""
         self.matrix: Floats | None = None
         self.log_det = 0.0
         self.age = 0
 
     def renew(self, sums: Floats | None) -> None:
-        """Make it anew from the sums; none where they are ``None`` or not safely positive definite."""
+        """Compute the inverse from the scatter matrix; none if that is ``None`` or nearly singular."""
         self.reset()
         found = None if sums is None else inverted(sums)
         if found is not None:
             self.matrix, self.log_det = found
 
     def add(self, step: Floats, weight: float) -> None:
-        """Follow the sums, which grew by ``weight * step step^T``."""
+        """Update the inverse after ``weight * step step^T`` was added to the scatter matrix."""
         if self.matrix is None:
             return
         with np.errstate(over="ignore", invalid="ignore"):
@@ -134,6 +139,6 @@ class InverseScatter:
         self.log_det += math.log(growth)
 
     def check(self, diagonal: Floats) -> None:
-        """Let it go if the sums, whose diagonal this is, have become nearly singular."""
+        """Discard the inverse if the scatter matrix, with this diagonal, has become nearly singular."""
         if self.matrix is not None and not float((self.matrix.diagonal() * diagonal).max()) <= INFLATION_MAX:
             self.matrix = None

@@ -1,7 +1,8 @@
-"""Moments: per class, how many numbers, their mean and their centred sum of squares.
+"""Moments of a number: per class its weight, its mean and its centred sum of squares.
 
-Updated by West's weighted form of Welford's recurrence (Welford 1962; West 1979), merged by Chan, Golub and
-LeVeque (1979): exact to rounding at any offset, where a sum of squares loses everything.
+They are updated by West's weighted form of Welford's recurrence (Welford 1962; West 1979) and merged as in
+Chan, Golub and LeVeque (1979). These are exact to rounding at any offset of the numbers. A sum of x^2 would
+lose every digit of the variance if the mean is large.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from streamnb.base import Floats
 from streamnb.naive_bayes.statistics.decay import fade_sums
 from streamnb.naive_bayes.statistics.digest import Digest, name
 
-WEIGHT_ROUNDING = 1e-9  # of a weight, that sums may lack of it when as much is taken back in another order
+WEIGHT_ROUNDING = (
+    1e-9  # relative: by this much a sum may fall short of the same weights added in another order
+)
 
 
 class Moments:
-    """Moments of one number, per class.
+    """The moments of one number, per class.
 
     Attributes
     ----------
     n, mean, squares : list of float
-        Per class: summed weights, mean, ``sum (x - mean)^2``.
+        Per class the summed weights, the mean, and ``sum (x - mean)^2``.
 
     Examples
     --------
@@ -47,28 +50,30 @@ class Moments:
             column.append(0.0)
 
     def add(self, x: float, class_index: int, weight: float = 1.0) -> None:
-        """Learn a finite number."""
+        """Learn a number, which must be finite."""
         n = self.n[class_index] + weight
         step = x - self.mean[class_index]
         first = self.n[class_index] == 0
         self.n[class_index] = n
-        # A first number is its own mean, to the bit: numbers that are all equal have no variance at all.
+        # The first number becomes the mean without rounding, so numbers that are all equal have variance 0.
         self.mean[class_index] = x if first else self.mean[class_index] + step * weight / n
-        # Rounding may carry the mean past x by its last bit: a sum of squares never falls for that.
+        # Rounding may move the mean past x by its last bit; the product is then below 0 and must not count.
         self.squares[class_index] += max(0.0, weight * step * (x - self.mean[class_index]))
 
     def fade(self, factor: float) -> None:
-        """Multiply all weights; a class of which too little is left has no numbers, the others their mean."""
+        """Multiply all weights; a class whose weight becomes negligible loses its numbers. Means do not
+        change.
+        """
         fade_sums((self.n, self.squares), factor)
         self.mean = [m if n else 0.0 for n, m in zip(self.n, self.mean, strict=True)]
 
     def remove(self, x: float, class_index: int, weight: float = 1.0) -> None:
-        """Take a number back.
+        """Unlearn a number.
 
         Raises
         ------
         ValueError
-            Less than that was learned; nothing was changed.
+            The class has learned less than `weight`; nothing was changed.
         """
         n = self.n[class_index] - weight
         if abs(n) <= WEIGHT_ROUNDING * weight:
@@ -85,25 +90,25 @@ class Moments:
         self.n[class_index] = n
 
     def check_subtractable(self, other: Moments, classes: Sequence[int]) -> None:
-        """Raise ``ValueError`` if another has more numbers than there are."""
+        """Raise ``ValueError`` if the other moments have more weight in a class than these."""
         if any(self.n[c] < other.n[j] * (1 - WEIGHT_ROUNDING) for j, c in enumerate(classes)):
-            raise ValueError("more numbers were to be taken away than were learned; nothing was")
+            raise ValueError("more numbers would be subtracted than were learned; nothing was subtracted")
 
     def subtract(self, other: Moments, classes: Sequence[int]) -> None:
-        """Take another's numbers away: `merge`, backwards."""
+        """Subtract the numbers of other moments: the inverse of `merge`."""
         for j, c in enumerate(classes):
             n = self.n[c] - other.n[j]
             if n <= 0:
                 self.n[c] = self.mean[c] = self.squares[c] = 0.0
                 continue
-            step = (self.mean[c] - other.mean[j]) * (self.n[c] / n)  # from the other's mean to what is left
+            step = (self.mean[c] - other.mean[j]) * (self.n[c] / n)  # remaining mean minus the other's mean
             squares = self.squares[c] - other.squares[j] - step * step * (n * other.n[j] / self.n[c])
             self.squares[c] = max(0.0, squares)
             self.mean[c] = other.mean[j] + step
             self.n[c] = n
 
     def merge(self, other: Moments, classes: Sequence[int]) -> None:
-        """Add another's numbers; ``classes[j]`` is this one's index of the other's class j."""
+        """Add the numbers of other moments; ``classes[j]`` is the index here of their class j."""
         for j, c in enumerate(classes):
             if other.n[j] == 0:
                 continue
@@ -114,7 +119,10 @@ class Moments:
             self.n[c] = n
 
     def pooled(self) -> tuple[float, float]:
-        """Summed weights and variance of all classes' numbers about their common mean (0, 0 without any)."""
+        """Return the summed weight and the variance of all classes' numbers about their common mean.
+
+        Both are 0 if there are no numbers.
+        """
         n = 0.0
         mean = 0.0
         squares = 0.0
@@ -129,7 +137,7 @@ class Moments:
         return n, squares / n if n else 0.0
 
     def digest(self, view: str, classes: Sequence[str]) -> Digest:
-        """The digest of all classes' moments."""
+        """Return the digest of all classes' moments."""
         digest = Digest()
         for c, class_name in enumerate(classes):
             if self.n[c]:
@@ -138,9 +146,9 @@ class Moments:
         return digest
 
     def freeze(self) -> Floats:
-        """The moments as an array of shape (3, C): n, mean, squares."""
+        """Return the moments as an array of shape (3, C): n, mean, squares."""
         return np.array([self.n, self.mean, self.squares], np.float64).reshape(3, len(self.n))
 
     def restore(self, array: Floats) -> None:
-        """Take the place of what `freeze` gave."""
+        """Restore the moments from the array of `freeze`."""
         self.n, self.mean, self.squares = array.tolist()

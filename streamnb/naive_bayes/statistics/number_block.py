@@ -1,4 +1,4 @@
-"""Moments of any number of named numbers."""
+"""Moments of named numbers: the statistic of a view that reads any number of them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from streamnb.naive_bayes.statistics.moments import WEIGHT_ROUNDING, Moments
 
 
 class NumberBlock:
-    """Moments of any number of named numbers, whose names may appear at any time.
+    """Moments of any number of named numbers; a new name may appear at any time.
 
     Parameters
     ----------
     n_classes : int
     kind : type of Moments
-        The plain moments, or their compiled twin.
+        The plain class or its compiled twin.
 
     Attributes
     ----------
     numbers : dict of str to Moments
-        In order of first appearance; none that nothing is known of.
+        The moments of each name, in order of first appearance; only names with a learned number.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class NumberBlock:
             moments.add_class()
 
     def add(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Learn finite numbers by name."""
+        """Learn named numbers, which must be finite."""
         for key, x in features.items():
             moments = self.numbers.get(key)
             if moments is None:
@@ -58,39 +58,39 @@ class NumberBlock:
             moments.add(x, class_index, weight)
 
     def check_removable(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Raise ``ValueError`` if a number was not learned that often."""
+        """Raise ``ValueError`` if fewer of these numbers were learned than `remove` would take."""
         for key in features:
             moments = self.numbers.get(key)
             if moments is None or moments.n[class_index] < weight * (1 - WEIGHT_ROUNDING):
                 raise ValueError(f"{key!r} was not learned that often; nothing was unlearned")
 
     def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Take numbers back; `check_removable` let them pass."""
+        """Unlearn named numbers. Call `check_removable` first."""
         for key, x in features.items():
             self.numbers[key].remove(x, class_index, weight)
             self._forget(key)
 
     def fade(self, factor: float) -> None:
-        """Multiply all weights; names of which too little is left go."""
+        """Multiply all weights, and drop the names whose weight becomes negligible."""
         for key in list(self.numbers):
             self.numbers[key].fade(factor)
             self._forget(key)
 
     def check_mergeable(self, other: NumberBlock) -> None:
-        """Any two add up."""
+        """Do nothing: the moments of any two blocks can be merged."""
 
     def merge(self, other: NumberBlock, classes: Sequence[int]) -> None:
-        """Add another's numbers; ``classes[j]`` is this one's index of the other's class j."""
+        """Add the numbers of another block; ``classes[j]`` is the index here of its class j."""
         for key, moments in other.numbers.items():
             self.numbers.setdefault(key, self._kind(self._n_classes)).merge(moments, classes)
 
     def check_subtractable(self, other: NumberBlock, classes: Sequence[int]) -> None:
-        """Raise ``ValueError`` if another has more numbers than there are."""
+        """Raise ``ValueError`` if the other block has more weight of a number than this one."""
         for key, moments in other.numbers.items():
             self.numbers.get(key, self._kind(self._n_classes)).check_subtractable(moments, classes)
 
     def subtract(self, other: NumberBlock, classes: Sequence[int]) -> None:
-        """Take another's numbers away; `check_subtractable` let them pass."""
+        """Subtract the numbers of another block. Call `check_subtractable` first."""
         for key, moments in other.numbers.items():
             self.numbers[key].subtract(moments, classes)
             self._forget(key)
@@ -100,19 +100,19 @@ class NumberBlock:
             del self.numbers[key]
 
     def digest(self, view: str, classes: Sequence[str]) -> Digest:
-        """The digest of all numbers' moments."""
+        """Return the digest of all numbers' moments."""
         digest = Digest()
         for key, moments in self.numbers.items():
             digest.add_digest(moments.digest(name(view, key).hex(), classes))
         return digest
 
     def freeze(self, prefix: str) -> dict[str, Section]:
-        """The moments as arrays that no later learning changes.
+        """Return the moments as arrays, which later learning does not change.
 
         Returns
         -------
         dict of str to ndarray
-            Each name begins with `prefix`. ``_names`` uint8 (B,), a JSON list; ``_moments`` float64 (3 K, C):
+            Each key begins with `prefix`. ``_names`` uint8 (B,), a JSON list; ``_moments`` float64 (3 K, C):
             n, mean and squares of each of the K names.
         """
         arrays = [moments.freeze() for moments in self.numbers.values()]
@@ -122,19 +122,19 @@ class NumberBlock:
         }
 
     def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
-        """Take the place of what `freeze` gave, checked.
+        """Restore the moments from the arrays of `freeze`, after checking them.
 
         Raises
         ------
         SnapshotError
-            The arrays are not named moments of that many classes; nothing was changed.
+            The arrays do not hold named moments of that many classes; nothing was changed.
         """
         try:
             names = orjson.loads(section(sections, f"{prefix}_names", np.uint8).tobytes())
         except orjson.JSONDecodeError as error:
             raise SnapshotError("The names of a block of numbers are not JSON.", HINT) from error
         if not isinstance(names, list) or len({key for key in names if isinstance(key, str)}) != len(names):
-            raise SnapshotError("The names of a block of numbers are not names, or stand twice.", HINT)
+            raise SnapshotError("The names of a block of numbers are not a list of different strings.", HINT)
         array = floats(sections, f"{prefix}_moments", (3 * len(names), n_classes))
         if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
             raise SnapshotError("The moments hold a weight or a sum of squares below 0.", HINT)

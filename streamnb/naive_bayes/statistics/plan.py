@@ -1,4 +1,4 @@
-"""Plan: what each message of a batch weighs, worked out before the batch runs, for the compiled driver."""
+"""The plan of a batch: each message's decay weight, computed before the compiled driver runs the batch."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import numpy as np
 from streamnb.base import Floats
 from streamnb.naive_bayes.statistics.forgetting import SHIFT_AFTER, Decay
 
-MANY = 16  # messages that are worth arrays
+MANY = 16  # from this many messages on, arrays are faster than a loop
 
 
 def _at_one_landmark(decay: Decay, learned: Sequence[bool]) -> Floats | None:
-    """A plan by position, all messages at once, while the landmark stays; the same operations on each."""
+    """Return the plan of a batch by position, or ``None`` if the landmark would move during the batch.
+
+    All messages are computed at once, by the same operations as one by one. `decay` is moved to the end of
+    the batch.
+    """
     taught = np.array(learned, np.int64)
     instants = (decay.position + np.cumsum(taught) - taught) / decay.half_life
     whole = np.floor(instants)
@@ -30,7 +34,8 @@ def _at_one_landmark(decay: Decay, learned: Sequence[bool]) -> Floats | None:
 
 
 class Plan:
-    """What each message of a batch weighs, worked out before the batch runs; the state is not changed.
+    """The decay weight of each message of a batch, computed before the batch runs. `decay` itself is not
+    changed.
 
     Parameters
     ----------
@@ -40,15 +45,15 @@ class Plan:
     times : sequence of float or None
     partition : str
     learns : bool
-        Off, every message is scored where the model stands.
+        Whether the batch may change the state. If not, the newest time of the partition stays as it is.
 
     Attributes
     ----------
     ages : ndarray of float64, shape (4, n)
-        Of each message: its instant; what pseudo-counts are multiplied by; what its weight is multiplied by
-        when it is learned; by how many half-lives the landmark moves just before that.
+        Per message: its instant; the factor for pseudo-counts when it is scored; the factor for its weight
+        when it is learned; by how many half-lives the landmark moves just before it is learned.
     after : Decay
-        Where the model stands after the batch.
+        The position in time after the batch.
     """
 
     def __init__(

@@ -1,13 +1,13 @@
-"""Scatter: per class, the sums of a block of numbers that a multivariate normal needs.
+"""Scatter: per class, the sums over a block of numbers that a multivariate normal needs.
 
-What a missing coordinate means when it is learned: every sum belongs to a pair of coordinates and runs over
-the messages that hold both. A message with a gap teaches all that it has and nothing that it has not, sums
-of parts merge and subtract as sums do, and a name met late begins at 0 like any other. With no gaps the
-sums are the lectures' mean and scatter matrix. Complete cases alone would forget all that came before a new
-name; filling gaps by a guess would make a message's weight depend on what came before it.
+Messages may lack coordinates. Therefore every sum belongs to a pair of coordinates and runs over the messages
+that hold both: a message with a gap adds to the pairs it has, sums of parts merge and subtract, and a name
+that appears late begins at 0. Without gaps the sums are the usual mean and scatter matrix. Using complete
+messages only would discard everything before a new name appeared; filling gaps with a guess would make a
+message's effect depend on earlier ones.
 
-Updated by the weighted recurrence of Welford (1962) and West (1979), merged as Chan, Golub and LeVeque
-(1979) do, both pair by pair: exact to rounding at any offset.
+Each pair is updated by the weighted recurrence of Welford (1962) and West (1979) and merged as in Chan, Golub
+and LeVeque (1979): exact to rounding at any offset of the numbers.
 """
 
 from __future__ import annotations
@@ -25,24 +25,22 @@ from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.digest import Digest, name
 from streamnb.naive_bayes.statistics.inverse_scatter import InverseScatter, Inverted
 
-SCATTER_ROUNDING = 1e-12  # what is left of a weight when as much was taken back, in another order
-
-
+SCATTER_ROUNDING = 1e-12  # relative rounding error of a weight that was added and removed in another order
 Place = tuple[int | NDArray[np.intp], ...]
-"""Where the pairs of some coordinates of one class stand: an index of `n`, `mean` and `squares`."""
+"""The index into `n`, `mean` and `squares` of all pairs of some coordinates, for one class."""
 
 
 class Sums(NamedTuple):
-    """What one class, or all of them about their own means, have summed.
+    """Sums of one class, or of all classes with each class about its own means.
 
     Parameters
     ----------
     n : ndarray of float64, shape (d, d)
         Summed weight of the messages that hold both coordinates.
     free : ndarray of float64, shape (d, d)
-        `n`, less the means that were estimated beyond the first: one for each further class.
+        `n` minus the number of classes beyond the first: each class estimates a mean of its own.
     cross : ndarray of float64, shape (d, d)
-        ``sum (x_i - mean_i)(x_j - mean_j)`` over them, each about the mean of all its own numbers.
+        ``sum (x_i - mean_i)(x_j - mean_j)`` over these messages; a mean is of all numbers of its coordinate.
     """
 
     n: Floats
@@ -51,14 +49,14 @@ class Sums(NamedTuple):
 
 
 class Scatter:
-    """Sums of a block of numbers, per class; its dimension d grows as names are met.
+    """The sums of a block of numbers, per class. Its dimension d grows when a new name appears.
 
     Parameters
     ----------
     n_classes : int
     shared : bool
-        Which inverse is kept up to date beside the sums: that of all classes' scatter together, or one a
-        class. The sums are the same.
+        Whether one inverse is kept beside the sums, of all classes' scatter together, or one per class. The
+        sums are the same in both cases.
 
     Attributes
     ----------
@@ -71,9 +69,9 @@ class Scatter:
     squares : ndarray of float64, shape (C, d, d)
         ``sum (x_i - mean[c, i, j]) (x_j - mean[c, j, i])`` over them.
     inverses : list of InverseScatter
-        Of the summed squares: one, or one a class; see `shared`.
+        The inverses of the summed squares: one, or one per class; see `shared`.
     derived : dict
-        What event models have worked out from the sums, which holds until they change.
+        A cache for event models: values computed from the sums. It is cleared when the sums change.
 
     Examples
     --------
@@ -103,7 +101,7 @@ class Scatter:
         self.derived: dict[object, object] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """All but what was only worked out from the sums."""
+        """Return everything except the cache."""
         return {slot: getattr(self, slot) for slot in Scatter.__slots__ if slot != "derived"}
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
@@ -122,7 +120,7 @@ class Scatter:
         self.derived.clear()
 
     def add(self, x: Mapping[str, float | None], class_index: int, weight: float = 1.0) -> None:
-        """Learn a message's numbers; ``None`` and NaN are missing.
+        """Add a message's numbers; ``None`` and NaN are missing.
 
         Raises
         ------
@@ -146,12 +144,12 @@ class Scatter:
         self._follow(class_index, diagonal_step if whole else None, factor)
 
     def remove(self, x: Mapping[str, float | None], class_index: int, weight: float = 1.0) -> None:
-        """Take a message's numbers back; a name that nothing is left of goes.
+        """Subtract a message's numbers; a name without weight is dropped.
 
         Raises
         ------
         ValueError
-            Less than that was learned; nothing was changed.
+            Less than `weight` was learned of a pair of these numbers; nothing was changed.
         """
         values = present(x)
         if not values:
@@ -176,7 +174,7 @@ class Scatter:
         self._changed()
 
     def merge(self, other: Scatter, classes: Sequence[int]) -> None:
-        """Add another's numbers; ``classes[j]`` is this one's index of the other's class j."""
+        """Add the numbers of another scatter; ``classes[j]`` is the index here of its class j."""
         self._grow([name for name in other.names if name not in self.index])
         at = [self.index[name] for name in other.names]
         for j, c in enumerate(classes):
@@ -191,7 +189,7 @@ class Scatter:
         self._changed()
 
     def check_removable(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Raise ``ValueError`` if those numbers were not learned that often, together."""
+        """Raise ``ValueError`` if a pair of these numbers was learned with less weight than `weight`."""
         values = present(features)
         known = all(key in self.index for key in values)
         if known and values:
@@ -201,7 +199,7 @@ class Scatter:
             raise ValueError("those numbers were not learned that often; nothing was unlearned")
 
     def fade(self, factor: float) -> None:
-        """Multiply all weights; pairs, and names, of which too little is left go."""
+        """Multiply all weights, and drop the pairs and names whose weight becomes negligible."""
         left = (self.n * factor >= FORGOTTEN / 2) | (factor >= 1.0)
         self.n, self.squares = (np.where(left, sums * factor, 0.0) for sums in (self.n, self.squares))
         self.mean = np.where(left, self.mean, 0.0)
@@ -209,10 +207,10 @@ class Scatter:
         self._changed()
 
     def check_mergeable(self, other: Scatter) -> None:
-        """Any two add up."""
+        """Do nothing: any two scatters can be merged."""
 
     def check_subtractable(self, other: Scatter, classes: Sequence[int]) -> None:
-        """Raise ``ValueError`` if another has more numbers than there are."""
+        """Raise ``ValueError`` if the other scatter has more weight of some pair than this one."""
         held = [other.names[i] for i in range(len(other.names)) if other.n[:, i, i].any()]
         known = all(key in self.index for key in held)
         if known and held:
@@ -222,10 +220,10 @@ class Scatter:
                 mine = self.n[(c, *np.ix_(at, at))]
                 known &= bool((mine >= other.n[(j, *np.ix_(theirs, theirs))] * (1 - SCATTER_ROUNDING)).all())
         if not known:
-            raise ValueError("more numbers were to be taken away than were learned; nothing was")
+            raise ValueError("more numbers would be subtracted than were learned; nothing was subtracted")
 
     def subtract(self, other: Scatter, classes: Sequence[int]) -> None:
-        """Take another's numbers away; `check_subtractable` let them pass."""
+        """Subtract the numbers of another scatter. Call `check_subtractable` first."""
         held = [key for i, key in enumerate(other.names) if other.n[:, i, i].any()]
         at, theirs = [self.index[key] for key in held], [other.index[key] for key in held]
         for j, c in enumerate(classes):
@@ -236,7 +234,7 @@ class Scatter:
             n[np.abs(n) <= SCATTER_ROUNDING * before] = 0.0
             some = n > 0
             grown = np.divide(before, n, out=np.zeros_like(n), where=some)
-            step = (self.mean[where] - other.mean[there]) * grown  # from the other's mean to what is left
+            step = (self.mean[where] - other.mean[there]) * grown  # remaining mean minus the other's mean
             share = np.divide(n * taken, before, out=np.zeros_like(n), where=some)
             squares = self.squares[where] - other.squares[there] - step * step.T * share
             np.fill_diagonal(squares, np.maximum(squares.diagonal(), 0.0))
@@ -247,25 +245,25 @@ class Scatter:
         self._changed()
 
     def means(self) -> tuple[Floats, Floats]:
-        """Summed weights and mean of each coordinate, each of shape (C, d)."""
+        """Return the summed weight and the mean of each coordinate, both of shape (C, d)."""
         return np.diagonal(self.n, axis1=1, axis2=2), np.diagonal(self.mean, axis1=1, axis2=2)
 
     def pooled(self) -> tuple[Floats, Floats, Floats]:
-        """Summed weights, mean and variance of all classes' numbers about it, each of shape (d,)."""
+        """Return weight, common mean and variance about it of all classes' numbers, each of shape (d,)."""
         n, mean = self.means()
         total = n.sum(axis=0)
         if not len(n):
             return total, total, total
         per_n = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-        most = mean[n.argmax(axis=0), np.arange(len(total))]  # counted from there, equal means stay equal
-        common = most + (n * (mean - most)).sum(axis=0) * per_n
+        heaviest = mean[n.argmax(axis=0), np.arange(len(total))]  # as the origin it keeps equal means equal
+        common = heaviest + (n * (mean - heaviest)).sum(axis=0) * per_n
         squares = np.diagonal(self.squares, axis1=1, axis2=2) + n * (mean - common) ** 2
         return total, common, squares.sum(axis=0) * per_n
 
     def sums(self, class_index: int | None = None, scale: float = 1.0) -> Sums:
-        """The sums of one class, or (``None``) those of all classes, each about its own means.
+        """Return the sums of one class, or (``None``) of all classes, each about its own means.
 
-        `scale` is what one message weighs: so much is taken off for each mean.
+        `scale` is the current weight of one message, which `Sums.free` loses for each further class.
         """
         c = slice(None) if class_index is None else slice(class_index, class_index + 1)
         n, mean = self.n[c], self.mean[c]
@@ -275,7 +273,7 @@ class Scatter:
         return Sums(total, total - ((n > 0).sum(axis=0) - 1.0) * scale, cross.sum(axis=0))
 
     def inverse_of(self, class_index: int | None, scale: float = 1.0) -> Inverted | None:
-        """The inverse that is kept of one class's summed squares or (``None``) of all classes', if it is."""
+        """Return the inverse kept for one class or (``None``) for all classes; ``None`` if there is none."""
         if self.shared != (class_index is None):
             return None
         inverse = self.inverses[class_index or 0]
@@ -288,7 +286,7 @@ class Scatter:
         return Inverted(inverse.matrix, inverse.log_det, float(n.sum()), free, diagonal)
 
     def digest(self, view: str, classes: Sequence[str]) -> Digest:
-        """The digest of all classes' sums, by the names of classes and coordinates; blind to their order."""
+        """Return the digest of all sums; the order of classes and coordinates does not matter."""
         digest = Digest()
         ordered = sorted(self.names)
         for c, class_name in enumerate(classes):
@@ -303,16 +301,16 @@ class Scatter:
         return digest
 
     def freeze(self, prefix: str) -> dict[str, Section]:
-        """The sums as arrays that no later learning changes; see `scatter_arrays.freeze`."""
+        """Return the sums as arrays, which later learning does not change; see `scatter_arrays.freeze`."""
         return scatter_arrays.freeze(self, prefix)
 
     def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
-        """Take the place of what `freeze` gave, checked.
+        """Restore the sums from the arrays of `freeze`, after checking them.
 
         Raises
         ------
         SnapshotError
-            The arrays are not the sums of that many classes; nothing was changed.
+            The arrays do not hold the sums of that many classes; nothing was changed.
         """
         kept = scatter_arrays.checked(sections, n_classes, prefix, shared=self.shared)
         self._rename(kept.names)
@@ -320,7 +318,7 @@ class Scatter:
         self.derived.clear()
 
     def _place(self, values: Mapping[str, float], c: int) -> tuple[Place, Floats, bool]:
-        """Where a message's pairs stand, its numbers in that order, and whether none is missing."""
+        """Return the index of a message's pairs, its numbers in that order, and whether none is missing."""
         at = np.array([self.index[name] for name in values])
         v = np.fromiter(values.values(), np.float64, len(values))
         if len(at) < len(self.names):
@@ -330,7 +328,7 @@ class Scatter:
         return (c,), full, True
 
     def _follow(self, c: int, step: Floats | None, factor: float) -> None:
-        """Keep the inverse of the class's sums up to date; a gap (``None``) ends it."""
+        """Update the inverse after a message was added to class c; after a gap (``None``) there is none."""
         group = None if self.shared else c
         inverse = self.inverses[group or 0]
         if step is None:
@@ -344,7 +342,7 @@ class Scatter:
             inverse.renew(self._complete(group))
 
     def _complete(self, group: int | None) -> Floats | None:
-        """The summed squares, where there are no gaps and more messages than coordinates and means."""
+        """Return the summed squares if no coordinate is missing and messages suffice; else ``None``."""
         mine = self.n if group is None else self.n[group : group + 1]
         if bool((mine != mine[:, :1, :1]).any()):
             return None
@@ -355,7 +353,7 @@ class Scatter:
         if not new:
             return
         for one in new:
-            one.encode()  # what UTF-8 cannot hold no snapshot can: refused before anything changes
+            one.encode()  # raises, before anything changes, if no snapshot could hold the name
         more = ((0, 0), (0, len(new)), (0, len(new)))
         self.n, self.mean, self.squares = (np.pad(a, more) for a in (self.n, self.mean, self.squares))
         self._rename([*self.names, *new])
@@ -378,7 +376,7 @@ class Scatter:
 
 
 def present(x: Mapping[str, float | None]) -> dict[str, float]:
-    """The numbers that are there: neither ``None`` nor NaN.
+    """Return the numbers that are not missing, that is neither ``None`` nor NaN.
 
     Raises
     ------
@@ -393,5 +391,5 @@ def present(x: Mapping[str, float | None]) -> dict[str, float]:
     values = {name: float(v) for name, v in x.items() if v is not None and not math.isnan(v)}
     for one, value in values.items():
         if not abs(value) <= NUMBER_MAX:
-            raise ValueError(f"{one!r} must be a number within 1e100, not {value!r}")
+            raise ValueError(f"{one!r} must be a number from -1e100 to 1e100, not {value!r}")
     return values

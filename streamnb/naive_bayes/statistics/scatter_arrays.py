@@ -1,4 +1,4 @@
-"""The sums of a scatter as a snapshot's arrays, and the checks they pass before anything believes them."""
+"""The arrays of a scatter in a snapshot: how they are written, and the checks when they are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ScatterArrays(NamedTuple):
-    """What `checked` found in a snapshot; see `Scatter` for the shapes."""
+    """The arrays that `checked` found in a snapshot; see `Scatter` for their shapes."""
 
     names: list[str]
     n: Floats
@@ -25,16 +25,17 @@ class ScatterArrays(NamedTuple):
 
 
 def freeze(scatter: Scatter, prefix: str) -> dict[str, Section]:
-    """The sums as arrays that no later learning changes.
+    """Return the sums of a scatter as arrays, which later learning does not change.
 
     Returns
     -------
     dict of str to ndarray
-        Each name begins with `prefix`. ``_names`` uint8 (B,), UTF-8 end to end; ``_name_ends`` uint64
-        (d,), where each ends; ``_sums`` float64 (3 C d, d): n, mean, squares; ``_inverses`` float64
-        (k d, d), those that there are; ``_inverse_facts`` float64 (1 or C, 3): whether there is one,
-        its log determinant, its age. (The inverses follow from the sums only to rounding. They are
-        kept so that a model that starts again gives the same bits as one that ran on.)
+        Each key begins with `prefix`. ``_names`` uint8 (B,), the UTF-8 of all names end to end;
+        ``_name_ends`` uint64 (d,), the end of each name; ``_sums`` float64 (3 C d, d): n, mean, squares;
+        ``_inverses`` float64 (k d, d), the k inverses that exist; ``_inverse_facts`` float64 (1 or C, 3):
+        whether the inverse exists, its log determinant, its age. (The inverses could be computed from the
+        sums, but with other rounding. They are stored so that a restored model gives the same bits as one
+        that kept running.)
     """
     d = len(scatter.names)
     encoded = [name.encode() for name in scatter.names]
@@ -50,12 +51,12 @@ def freeze(scatter: Scatter, prefix: str) -> dict[str, Section]:
 
 
 def checked(sections: Sections, n_classes: int, prefix: str, *, shared: bool) -> ScatterArrays:
-    """Return the sums of a snapshot's arrays: shapes, signs, symmetry and names are checked.
+    """Return the sums that a snapshot's arrays hold, after checking shapes, signs, symmetry and names.
 
     Raises
     ------
     SnapshotError
-        The arrays are not the sums of that many classes.
+        The arrays do not hold the sums of that many classes.
     """
     names = _names(sections, prefix)
     d = len(names)
@@ -64,11 +65,11 @@ def checked(sections: Sections, n_classes: int, prefix: str, *, shared: bool) ->
     _check(prefix, n, mean, squares)
     facts = floats(sections, f"{prefix}_inverse_facts", (None, 3)).tolist()
     if len(facts) not in {1, n_classes} or any(has not in {0, 1} or age < 0 for has, _, age in facts):
-        raise SnapshotError(f"The inverses of `{prefix}` are not of its classes.", HINT)
+        raise SnapshotError(f"The inverses of `{prefix}` do not match its classes.", HINT)
     kept = sum(has == 1 for has, _, _ in facts)
     matrices = iter(floats(sections, f"{prefix}_inverses", (kept * d, d or 1)).reshape(kept, d, d))
     inverses = [InverseScatter() for _ in range(1 if shared else n_classes)]
-    if len(facts) == len(inverses):  # otherwise they were kept for the other kind of covariance
+    if len(facts) == len(inverses):  # otherwise they belong to the other kind of covariance
         for inverse, (has, log_det, age) in zip(inverses, facts, strict=True):
             inverse.matrix = next(matrices).copy() if has else None
             inverse.log_det, inverse.age = log_det, int(age)
@@ -79,14 +80,14 @@ def _names(sections: Sections, prefix: str) -> list[str]:
     blob = section(sections, f"{prefix}_names", np.uint8)
     ends = section(sections, f"{prefix}_name_ends", np.uint64).tolist()
     if ends != sorted(ends) or (ends[-1] if ends else 0) != blob.size:
-        raise SnapshotError(f"The names of `{prefix}` overlap or point outside.", HINT)
+        raise SnapshotError(f"The names of `{prefix}` overlap or lie outside their section.", HINT)
     raw = blob.tobytes()
     try:
         names = [raw[start:end].decode() for start, end in zip([0, *ends], ends, strict=False)]
     except UnicodeDecodeError as error:
         raise SnapshotError(f"A name of `{prefix}` is not UTF-8.", HINT) from error
     if len(set(names)) < len(names):
-        raise SnapshotError(f"A name of `{prefix}` stands twice.", HINT)
+        raise SnapshotError(f"A name of `{prefix}` occurs twice.", HINT)
     return names
 
 

@@ -1,4 +1,8 @@
-"""A normal per class, steadied by pseudo-messages of the pooled one: the calibrated head's own two views."""
+"""A normal distribution per class for the two views of the calibrated head: message length and unknown share.
+
+Each class is steadied by pseudo-messages of the pooled distribution, so that a class with few messages
+decides little.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +15,21 @@ from streamnb.base import Floats
 from streamnb.naive_bayes.statistics.decay import fade_sums
 from streamnb.naive_bayes.statistics.digest import Digest, name
 
-META_CLIP = 2.0
+META_CLIP = 2.0  # the evidence of one such view stays within -2 and 2
 
 
-META_PSEUDO_MESSAGES = 20.0  # with the floor v0, keeps messages all of one length from deciding anything
+META_PSEUDO_MESSAGES = 20.0  # with the floor v0, messages that are all equally long decide nothing
 
 
 class SteadyNormal:
-    """A number's normal per class, steadied by 20 messages of the pooled one: the head's own views.
+    """A normal distribution of one number per class, steadied by 20 pseudo-messages of all classes together.
 
-    The number is rounded to 1/1024, so that its sums are exact in any order.
+    The number is rounded to 1/1024, so that its sums are exact and do not depend on the order of messages.
 
     Parameters
     ----------
     variance_min : float
-        v0: the prior variance, and the floor of every other.
+        v0: the prior variance, and the lower bound of every variance.
     """
 
     __slots__ = ("n", "s", "ss", "variance_min")
@@ -42,7 +46,7 @@ class SteadyNormal:
             column.append(0.0)
 
     def fade(self, factor: float) -> None:
-        """Multiply all sums; a class of which too little is left has none."""
+        """Multiply all sums; a class whose weight becomes negligible loses them."""
         fade_sums((self.n, self.s, self.ss), factor)
 
     def add(self, x: float, class_index: int, weight: float) -> None:
@@ -53,18 +57,18 @@ class SteadyNormal:
         self.ss[class_index] += weight * x * x
 
     def remove(self, x: float, class_index: int, weight: float) -> None:
-        """Take a number back, of at most the weight there is."""
+        """Unlearn a number; `weight` must be at most what the class has learned."""
         x = quantised(x)
         self.take(class_index, weight, weight * x, weight * x * x)
 
     def take(self, c: int, n: float, s: float, ss: float) -> None:
-        """Take sums back, `n` being no more than there is; the numbers are not negative."""
+        """Subtract sums of numbers that are not negative; `n` must be at most what the class has learned."""
         self.n[c] -= n
         self.s[c] = max(0.0, self.s[c] - s) if self.n[c] else 0.0
         self.ss[c] = max(0.0, self.ss[c] - ss) if self.n[c] else 0.0
 
     def evidence(self, x: float, active: Sequence[int], scale: float = 1.0) -> list[float]:
-        """Centred log density per active class, clipped to [-2, 2]."""
+        """Return the centred log density per active class, clipped to [-2, 2]."""
         x = quantised(x)
         n0, v0 = META_PSEUDO_MESSAGES * scale, self.variance_min
         m, s, ss = 0.0, 0.0, 0.0
@@ -84,7 +88,7 @@ class SteadyNormal:
         return centred_and_clipped(g)
 
     def digest(self, title: str, classes: Sequence[str]) -> Digest:
-        """The digest of all classes' sums."""
+        """Return the digest of all classes' sums."""
         digest = Digest()
         for c, class_name in enumerate(classes):
             if self.n[c]:
@@ -92,23 +96,24 @@ class SteadyNormal:
         return digest
 
     def freeze(self) -> Floats:
-        """The sums as an array of shape (3, C): n, s, ss."""
+        """Return the sums as an array of shape (3, C): n, s, ss."""
         return np.array([self.n, self.s, self.ss], np.float64).reshape(3, len(self.n))
 
     def restore(self, array: Floats) -> None:
-        """Take the place of what `freeze` gave."""
+        """Restore the sums from the array of `freeze`."""
         self.n, self.s, self.ss = array.tolist()
 
 
 def quantised(x: float) -> float:
-    """`x` rounded to 1/1024."""
+    """Return `x` rounded to 1/1024."""
     return round(x * 1024.0) / 1024.0
 
 
 def centred_and_clipped(g: Sequence[float]) -> list[float]:
-    """`g` minus its mean, within [-2, 2]: a feature that may lean, not decide.
+    """Return `g` minus its mean, clipped to [-2, 2], so that one feature cannot decide alone.
 
-    Where maximum likelihood gives minus infinity, that class is at the lower bound; all 0 if every one is.
+    If maximum likelihood gives a class minus infinity, that class gets the lower bound. If it does so for
+    every class, all values are 0.
     """
     top = max(g)
     if top == -math.inf:

@@ -1,4 +1,4 @@
-"""Bins: fixed edges as the lectures write them, learned ones that settle once and count every number once."""
+"""Edges of bins: fixed ones as in the lectures, learned ones that settle once and count every number once."""
 
 import math
 from fractions import Fraction
@@ -22,7 +22,7 @@ Counts = dict[tuple[str, int], float]
 
 
 def _learned(numbers: Numbers, bins: int = 4, warm_up: int = 8) -> tuple[LearnedEdges, Counts]:
-    """The edges, and what was counted under them."""
+    """Return the edges after a list of numbers was learned, and what was counted under them."""
     edges = LearnedEdges(bins, warm_up)
     counts: Counts = {}
     for number in numbers:
@@ -43,7 +43,7 @@ def _digest(edges: LearnedEdges) -> str:
 
 
 def test_a_house_of_890_square_feet_has_the_value_3() -> None:
-    """The lectures' living areas: <400, 400-800, 800-1200, 1200-1600, >1600 are 1 to 5."""
+    """The lectures' living areas <400, 400-800, 800-1200, 1200-1600 and >1600 have the values 1 to 5."""
     assert AREA.labels() == ["<400", "400-800", "800-1200", "1200-1600", ">1600"]
     assert (AREA.value(890.0), AREA.label(890.0)) == (3, "800-1200")
 
@@ -53,28 +53,28 @@ def test_a_house_of_890_square_feet_has_the_value_3() -> None:
     [(-math.inf, 1), (399.999, 1), (400.0, 2), (1199.0, 3), (1200.0, 4), (1600.0, 5), (math.inf, 5)],
 )
 def test_a_bin_holds_its_lower_edge(x: float, value: int) -> None:
-    """And not its upper one, which is the next bin's."""
+    """It does not hold its upper edge, which belongs to the next bin."""
     assert AREA.value(x) == value
     assert AREA.label(x) == AREA.labels()[value - 1]
 
 
 @pytest.mark.parametrize("x", [None, math.nan])
 def test_a_missing_number_has_no_bin(x: float | None) -> None:
-    """It drops out."""
+    """Both its value and its label are ``None``."""
     assert AREA.value(x) is None
     assert AREA.label(x) is None
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=8, unique=True))
 def test_every_bin_has_a_label_of_its_own(numbers: list[float]) -> None:
-    """However close two edges are."""
+    """Labels differ however close two edges are."""
     fixed = FixedEdges(tuple(sorted(set(numbers))))
     assert len(set(fixed.labels())) == len(fixed.edges) + 1
 
 
 @pytest.mark.parametrize("edges", [(), (math.nan,), (1.0, math.inf), (2.0, 1.0), (1.0, 1.0), (0.0, -0.0)])
 def test_edges_must_grow(edges: tuple[float, ...]) -> None:
-    """At construction."""
+    """The constructor refuses edges that do not."""
     with pytest.raises(ValueError, match="`edges`"):
         FixedEdges(edges)
 
@@ -84,7 +84,7 @@ def test_edges_must_grow(edges: tuple[float, ...]) -> None:
 
 @given(NUMBERS)
 def test_every_number_is_counted_once_or_waits(numbers: Numbers) -> None:
-    """All under the same edges, in their class, with their weight."""
+    """All are counted under the same edges, in their class, with their weight."""
     edges, counts = _learned(numbers)
     if edges.fixed is None:
         assert len(numbers) < 8
@@ -104,7 +104,7 @@ def test_every_number_is_counted_once_or_waits(numbers: Numbers) -> None:
 @example([(x, 0, 1.0) for x in (0.0, -1.0, -0.0, 0.0, 0.0, 0.0, 0.0, -1.0)], 4, Random(1))
 @example([(x, 0, 1.0) for x in (0.0, -1.0, -0.0, 0.0, 0.0, 0.0, 0.0, -1.0)], 4, Random(5))
 def test_the_order_of_the_first_numbers_leaves_no_trace(numbers: Numbers, bins: int, random: Random) -> None:
-    """Nor what comes after them: edges never move."""
+    """Later numbers do not move the edges either."""
     first, rest = numbers[:8], numbers[8:]
     shuffled = list(first)
     random.shuffle(shuffled)
@@ -116,7 +116,7 @@ def test_the_order_of_the_first_numbers_leaves_no_trace(numbers: Numbers, bins: 
 
 @given(NUMBERS.filter(lambda numbers: len(numbers) >= 8), st.integers(2, 6))
 def test_an_edge_is_the_smallest_number_with_its_share_below(numbers: Numbers, bins: int) -> None:
-    """Of the weight, in exact arithmetic; equal ones are one edge."""
+    """The share is of the weight, checked in exact arithmetic; equal edges become one."""
     numbers = numbers[:8]
     edges, _ = _learned(numbers, bins)
     total = sum((Fraction(weight) for _, _, weight in numbers), Fraction(0))
@@ -141,13 +141,13 @@ def test_quantiles_of_an_even_spread_are_even() -> None:
 
 
 def test_a_value_met_very_often_has_a_bin_of_its_own() -> None:
-    """Nine zeros of ten: nothing, and something."""
+    """Of ten numbers nine are zero: the bins are zero and above."""
     edges, _ = _learned([(0.0, 0, 1.0)] * 9 + [(5.0, 0, 1.0)], 4, 10)
     assert edges.fixed == FixedEdges((5.0,))
 
 
 def test_numbers_all_equal_are_the_only_edge() -> None:
-    """What is below may still come."""
+    """Later numbers may lie below it."""
     edges, counts = _learned([(5.0, 0, 1.0)] * 8)
     assert edges.fixed == FixedEdges((5.0,))
     assert counts == {(">5", 0): 8.0}
@@ -155,7 +155,7 @@ def test_numbers_all_equal_are_the_only_edge() -> None:
 
 
 def test_a_missing_number_is_not_waited_for() -> None:
-    """``None`` and NaN drop out; an infinite number is refused and changes nothing."""
+    """``None`` and NaN are ignored; an infinite number is refused and changes nothing."""
     edges = LearnedEdges(2, 1)
     assert edges.learn(None, 0) == edges.learn(math.nan, 0) == edges.unlearn(None, 0) == []
     with pytest.raises(ValueError, match="finite"):
@@ -167,7 +167,7 @@ def test_a_missing_number_is_not_waited_for() -> None:
 
 @given(NUMBERS, NUMBERS)
 def test_learning_then_unlearning_is_nothing(kept: Numbers, passing: Numbers) -> None:
-    """Of the counts always; of the edges while they have not settled."""
+    """The counts are as before in every case, and the waiting numbers too if the edges have not settled."""
     edges, counts = _learned(kept)
     before = _digest(edges)
     for number in passing:
@@ -185,7 +185,7 @@ def test_learning_then_unlearning_is_nothing(kept: Numbers, passing: Numbers) ->
 
 
 def test_unlearning_what_does_not_wait_changes_nothing() -> None:
-    """Another class, another weight, another number."""
+    """A number of another class or weight, or another number, is refused."""
     edges, _ = _learned([(1.0, 0, 1.0)])
     for number in ((1.0, 1, 1.0), (1.0, 0, 2.0), (2.0, 0, 1.0)):
         with pytest.raises(ValueError, match="not learned that often"):
@@ -195,11 +195,13 @@ def test_unlearning_what_does_not_wait_changes_nothing() -> None:
 
 @given(NUMBERS, NUMBERS)
 def test_merging_counts_every_number_once(left: Numbers, right: Numbers) -> None:
-    """The other's classes are in another order; two that settled apart are refused and unchanged."""
+    """The other side's classes are in another order; two that settled on different edges are refused and
+    unchanged.
+    """
     (mine, counts), (theirs, their_counts) = _learned(left), _learned([(x, 1 - c, w) for x, c, w in right])
     if mine.fixed is not None and theirs.fixed is not None and mine.fixed != theirs.fixed:
         before = _digest(mine)
-        with pytest.raises(ValueError, match="other edges"):
+        with pytest.raises(ValueError, match="different bin edges"):
             mine.merge(theirs, [1, 0])
         assert _digest(mine) == before
         return
@@ -217,14 +219,14 @@ def test_merging_counts_every_number_once(left: Numbers, right: Numbers) -> None
 
 
 def test_other_settings_do_not_merge() -> None:
-    """The refusal names both."""
+    """The error names the settings of both sides."""
     with pytest.raises(ValueError, match="3 bins after 8 numbers do not merge with 4 bins after 8 numbers"):
         LearnedEdges(4, 8).merge(LearnedEdges(3, 8), [])
 
 
 @given(NUMBERS, NUMBERS)
 def test_restoring_is_the_way_back(numbers: Numbers, later: Numbers) -> None:
-    """To the bit, before the edges settle and after."""
+    """The state is equal to the bit, before the edges settle and after."""
     edges, counts = _learned(numbers)
     restored, recounted = LearnedEdges(4, 8), dict(counts)
     restored.restore(edges.freeze("age"), 2, "age")
@@ -237,7 +239,7 @@ def test_restoring_is_the_way_back(numbers: Numbers, later: Numbers) -> None:
 
 @given(NUMBERS.filter(bool))
 def test_the_digest_goes_by_view_field_and_class(numbers: Numbers) -> None:
-    """Not by column."""
+    """The order of the classes makes no difference."""
     edges, _ = _learned(numbers)
     swapped, _ = _learned([(x, 1 - c, weight) for x, c, weight in numbers])
     assert swapped.digest("x", "age", "ba").hex() == _digest(edges)
@@ -268,7 +270,7 @@ WAITING: dict[str, Section] = {"x_edges": np.zeros((0, 1)), "x_waiting": np.arra
     ],
 )
 def test_what_no_stream_gives_is_refused(frozen: dict[str, Section]) -> None:
-    """And changes nothing."""
+    """The state stays as it was."""
     edges = LearnedEdges(4, 8)
     for good in (SETTLED, WAITING):
         edges.restore(good, 2, "x")
@@ -279,6 +281,6 @@ def test_what_no_stream_gives_is_refused(frozen: dict[str, Section]) -> None:
 
 @pytest.mark.parametrize(("bins", "warm_up"), [(1, 8), (1001, 8), (4, 0), (4, 100_001)])
 def test_settings_have_limits(bins: int, warm_up: int) -> None:
-    """At construction."""
+    """The constructor refuses settings outside them."""
     with pytest.raises(ValueError, match=r"`(bins|warm_up)` must be from"):
         LearnedEdges(bins, warm_up)

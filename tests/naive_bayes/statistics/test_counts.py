@@ -1,4 +1,6 @@
-"""The count store, in both twins: order leaves no trace, removing undoes adding, only a store is restored."""
+"""The count store, plain and compiled: order leaves no trace, removing undoes adding, only a sound store is
+restored.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -29,7 +31,7 @@ if _kernel.compiled:
 
 @pytest.fixture(scope="module", params=[*TWINS.values()], ids=[*TWINS])
 def twin(request: pytest.FixtureRequest) -> Twin:
-    """The kind of store that a law is held against."""
+    """The kind of store under test, plain or compiled."""
     return cast("Twin", request.param)
 
 
@@ -60,7 +62,7 @@ def _contents(store: CountStore) -> dict[str, tuple[dict[str, list[float]], list
 
 
 def _view(twin: Twin, n_classes: int) -> ViewCounts:
-    """A view alone."""
+    """A store with one view."""
     store = twin(["view"])
     for _ in range(n_classes):
         store.add_class()
@@ -69,7 +71,7 @@ def _view(twin: Twin, n_classes: int) -> ViewCounts:
 
 @given(MESSAGES)
 def test_counts_are_sums(twin: Twin, messages: list[Message]) -> None:
-    """Per view, token and class; a total is the sum of its class's counts."""
+    """There is a sum per view, token and class; a total is the sum of its class's counts."""
     expected: dict[tuple[str, str, int], float] = defaultdict(float)
     for view, features, c in messages:
         for token, f in features.items():
@@ -89,7 +91,7 @@ def test_counts_are_sums(twin: Twin, messages: list[Message]) -> None:
 
 @given(MESSAGES, st.randoms(use_true_random=False))
 def test_order_leaves_no_trace(twin: Twin, messages: list[Message], random: Random) -> None:
-    """In counts, totals and digest, to the bit."""
+    """Counts, totals and digest are equal to the bit."""
     shuffled = list(messages)
     random.shuffle(shuffled)
     assert _contents(_store(twin, shuffled)) == _contents(_store(twin, messages))
@@ -98,7 +100,7 @@ def test_order_leaves_no_trace(twin: Twin, messages: list[Message], random: Rand
 
 @given(MESSAGES, MESSAGES)
 def test_merging_is_learning_both(twin: Twin, left: list[Message], right: list[Message]) -> None:
-    """So it is commutative, exactly."""
+    """So merging is commutative, exactly."""
     together = _store(twin, left)
     together.merge(_store(twin, right), [0, 1, 2])
     assert _contents(together) == _contents(_store(twin, left + right))
@@ -123,7 +125,7 @@ def test_merging_is_associative(twin: Twin, a: list[Message], b: list[Message], 
 def test_merging_goes_by_class_not_by_column(
     twin: Twin, left: list[Message], right: list[Message], order: list[int]
 ) -> None:
-    """Another store may have met the classes in another order."""
+    """The other store may have its classes in another order."""
     elsewhere = _store(twin, [(view, features, order.index(c)) for view, features, c in right])
     together = _store(twin, left)
     together.merge(elsewhere, order)
@@ -132,7 +134,7 @@ def test_merging_goes_by_class_not_by_column(
 
 @given(MESSAGES)
 def test_merging_leaves_the_other_alone(twin: Twin, messages: list[Message]) -> None:
-    """Learning on does not reach into what was merged."""
+    """Learning on in one store does not change the other."""
     other = _store(twin, messages)
     before = _hex(other)
     together = _store(twin)
@@ -145,7 +147,7 @@ def test_merging_leaves_the_other_alone(twin: Twin, messages: list[Message]) -> 
 def test_adding_then_removing_is_nothing(
     twin: Twin, kept: list[Message], passing: list[Message], random: Random
 ) -> None:
-    """Whatever the order of removal: the same rows, vocabulary, totals and digest."""
+    """Whatever the order of removal, rows, vocabulary, totals and digest are as before."""
     store = _store(twin, kept + passing)
     random.shuffle(passing)
     for view, features, c in passing:
@@ -159,7 +161,7 @@ def test_adding_then_removing_is_nothing(
 def test_removing_too_much_changes_nothing(
     twin: Twin, messages: list[Message], features: dict[str, float], c: int
 ) -> None:
-    """Also where only the last token lacks a count: nothing before it was taken."""
+    """Every token is checked before any is changed, so the last one may be the one without enough counts."""
     store = _store(twin, messages)
     last = next(reversed(features))
     held = store["words"].rows.get(last, [0.0] * 3)[c]
@@ -174,7 +176,7 @@ def test_removing_too_much_changes_nothing(
 
 
 def test_a_token_without_counts_has_left_the_vocabulary(twin: Twin) -> None:
-    """Only when no class counts it any more."""
+    """It leaves only when no class has a count of it."""
     counts = _view(twin, 2)
     counts.add({"free": 1.0}, 0)
     counts.add({"free": 2.0}, 1)
@@ -185,7 +187,7 @@ def test_a_token_without_counts_has_left_the_vocabulary(twin: Twin) -> None:
 
 
 def test_a_weight_multiplies(twin: Twin) -> None:
-    """Added or removed."""
+    """The weight multiplies counts that are added and counts that are removed."""
     counts = _view(twin, 1)
     counts.add({"a": 2.0}, 0, weight=1.5)
     assert (dict(counts.rows.items()), counts.totals) == ({"a": [3.0]}, [3.0])
@@ -194,7 +196,7 @@ def test_a_weight_multiplies(twin: Twin) -> None:
 
 
 def test_what_is_too_small_to_count_makes_no_row(twin: Twin) -> None:
-    """A product that is 0 in floating point is not in the vocabulary: a row counts something."""
+    """A product that underflows to 0 adds no token: a row needs a count above 0."""
     counts = _view(twin, 1)
     counts.add({"a": 1e-200, "b": 1.0}, 0, weight=1e-200)
     assert dict(counts.rows.items()) == {"b": [1e-200]}
@@ -202,7 +204,7 @@ def test_what_is_too_small_to_count_makes_no_row(twin: Twin) -> None:
 
 @given(MESSAGES)
 def test_the_digest_does_not_know_columns_nor_silent_classes(twin: Twin, messages: list[Message]) -> None:
-    """It goes by the classes' names; one that counts nothing says nothing."""
+    """It depends on the names of the classes; a class without counts does not change it."""
     order = [2, 0, 1]
     elsewhere = _store(twin, [(view, features, order.index(c)) for view, features, c in messages])
     assert _hex(elsewhere, [CLASSES[c] for c in order]) == _hex(_store(twin, messages))
@@ -212,7 +214,7 @@ def test_the_digest_does_not_know_columns_nor_silent_classes(twin: Twin, message
 
 
 def test_the_digest_tells_views_tokens_classes_and_counts_apart(twin: Twin) -> None:
-    """One unit anywhere else is another state."""
+    """A change of one unit anywhere changes the digest."""
     states: list[Message] = [
         ("words", {"a": 1.0}, 0),
         ("pairs", {"a": 1.0}, 0),
@@ -228,7 +230,9 @@ def test_the_digest_tells_views_tokens_classes_and_counts_apart(twin: Twin) -> N
 
 @given(MESSAGES)
 def test_restoring_is_the_way_back(twin: Twin, messages: list[Message]) -> None:
-    """The same rows in the same order, totals and digest; empty tokens and foreign letters too."""
+    """Rows and their order, totals and digest are the same; empty tokens and tokens of other scripts
+    included.
+    """
     store = _store(twin, messages)
     restored = twin(VIEWS)
     restored.restore(store.freeze(), 3)
@@ -239,7 +243,7 @@ def test_restoring_is_the_way_back(twin: Twin, messages: list[Message]) -> None:
 
 @given(MESSAGES, MESSAGES)
 def test_a_frozen_store_does_not_move(twin: Twin, before: list[Message], after: list[Message]) -> None:
-    """What is learned after the freeze is not in it, nor in the digest that is asked for then."""
+    """Later learning changes neither the frozen arrays nor their digest."""
     store = _store(twin, before)
     frozen = store.freeze()
     digest = _hex(store)
@@ -253,7 +257,7 @@ def test_a_frozen_store_does_not_move(twin: Twin, before: list[Message], after: 
 
 @given(MESSAGES)
 def test_the_rows_of_a_frozen_store_are_where_its_bounds_say(twin: Twin, messages: list[Message]) -> None:
-    """0, then for each token 256 times where it ends, plus its view's number."""
+    """The bounds are 0, then for each token 256 times its end plus its view's number."""
     store = _store(twin, messages)
     frozen = store.freeze()
     bounds, blob = frozen["token_bounds"].tolist(), frozen["token_bytes"].tobytes()
@@ -270,7 +274,7 @@ def test_the_rows_of_a_frozen_store_are_where_its_bounds_say(twin: Twin, message
 
 
 def test_a_plain_store_leaves_an_index_alone() -> None:
-    """The compiled twin's hash table, whatever is in it."""
+    """It ignores the compiled twin's hash table, whatever the table contains."""
     frozen = _store(CountStore, [("words", {"free": 1.0}, 1)]).freeze()
     store = CountStore(VIEWS)
     store.restore({**frozen, "index": np.zeros(4, np.uint32), "index_state": np.zeros(4, np.uint64)}, 3)
@@ -278,14 +282,16 @@ def test_a_plain_store_leaves_an_index_alone() -> None:
 
 
 def test_a_store_without_classes_goes_round(twin: Twin) -> None:
-    """A snapshot may be taken before the first label."""
+    """A snapshot may be written before the first label."""
     restored = twin(VIEWS)
     restored.restore(twin(VIEWS).freeze(), 0)
     assert _contents(restored) == _contents(twin(VIEWS))
 
 
 def test_what_heavy_weights_leave_behind_is_restored(twin: Twin) -> None:
-    """Taken away again, 1e9 leaves its rounding in a total of 0.1; what was frozen is still a store."""
+    """After 1e9 was added and removed, a total of 0.1 has a rounding error; the frozen store is still
+    accepted.
+    """
     store = _store(twin, [("words", {"free": 0.1}, 1)])
     store["words"].add({"free": 1e9}, 1)
     store["words"].remove({"free": 1e9}, 1)
@@ -329,7 +335,7 @@ DAMAGES: dict[str, Damage] = {
     "a first bound with a view": lambda s: s["token_bounds"].__setitem__(0, 1),
     "a view that is not there": lambda s: s["token_bounds"].__setitem__(1, 256 * 4 + 9),
     "bytes that are not UTF-8": lambda s: s.update(token_bytes=np.full_like(s["token_bytes"], 0xFF)),
-    "a token that stands twice": lambda s: (  # seen by whoever builds an index
+    "a token that occurs twice": lambda s: (  # noticed when the index is built
         s.update(token_bytes=np.frombuffer(b"freefreeab", np.uint8)),
         s.pop("index", None),
     ),
@@ -339,7 +345,7 @@ DAMAGES: dict[str, Damage] = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_what_is_not_a_count_store_is_refused(twin: Twin, damage: Damage) -> None:
-    """With a `SnapshotError`, and nothing was changed."""
+    """A `SnapshotError` is raised, and the store is unchanged."""
     frozen = _store(twin, [("words", {"free": 1.0, "cash": 2.0}, 1), ("pairs", {"ab": 1.0}, 0)]).freeze()
     sections: dict[str, Section] = {key: array.copy() for key, array in frozen.items()}
     damage(sections)

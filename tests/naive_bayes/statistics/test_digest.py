@@ -1,4 +1,4 @@
-"""The digest: blind to order, to nothing else."""
+"""The digest: it does not depend on order, and it depends on everything else."""
 
 import math
 
@@ -22,7 +22,7 @@ def _digest(statements: list[tuple[str, list[float]]]) -> Digest:
 
 @given(STATEMENTS, st.randoms(use_true_random=False))
 def test_order_leaves_no_trace(statements: list[tuple[str, list[float]]], random: object) -> None:
-    """A sum does not know in which order its parts came."""
+    """A sum does not depend on the order of its terms."""
     shuffled = list(statements)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert _digest(statements).hex() == _digest(shuffled).hex()
@@ -30,7 +30,7 @@ def test_order_leaves_no_trace(statements: list[tuple[str, list[float]]], random
 
 @given(STATEMENTS, STATEMENTS)
 def test_digests_add(left: list[tuple[str, list[float]]], right: list[tuple[str, list[float]]]) -> None:
-    """Two halves together are the whole."""
+    """The digests of two halves add up to that of the whole."""
     together = _digest(left)
     together.add_digest(_digest(right))
     assert together.hex() == _digest(left + right).hex()
@@ -40,24 +40,26 @@ def test_digests_add(left: list[tuple[str, list[float]]], right: list[tuple[str,
 def test_one_statement_more_shows(
     statements: list[tuple[str, list[float]]], title: str, value: float
 ) -> None:
-    """Also one that was made before."""
+    """Adding a statement changes the digest, even one that was added before."""
     assert _digest(statements).hex() != _digest([*statements, (title, [value])]).hex()
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([-math.inf, math.inf]))
 def test_the_last_bit_of_a_number_shows(value: float, direction: float) -> None:
-    """Neighbouring floats are two numbers."""
+    """Neighbouring floats give different digests."""
     assert _digest([("n", [value])]).hex() != _digest([("n", [math.nextafter(value, direction)])]).hex()
 
 
 @given(st.lists(st.text(max_size=4), max_size=4), st.lists(st.text(max_size=4), max_size=4))
 def test_names_are_told_apart(left: list[str], right: list[str]) -> None:
-    """Only equal parts make equal names, wherever a part ends and whatever it holds."""
+    """Only equal parts make equal names, wherever a part ends and whatever it contains."""
     assert (name(*left) == name(*right)) == (left == right)
 
 
 def test_the_hash_is_the_documented_one() -> None:
-    """MurmurHash3 x64 128 over name and little-endian numbers: a snapshot's digest holds on any machine."""
+    """It is MurmurHash3 x64 128 over the name and little-endian numbers, so a digest is the same on any
+    machine.
+    """
     digest = Digest()
     assert digest.hex() == "0" * 32
     digest.add(name("count", "words", "free", '"spam"'), 12.0)
@@ -67,7 +69,7 @@ def test_the_hash_is_the_documented_one() -> None:
 
 @pytest.mark.parametrize("values", [(), (1.0,), (1.0, 2.0)])
 def test_a_digest_is_32_hexadecimal_digits(values: tuple[float, ...]) -> None:
-    """Leading zeros included."""
+    """Leading zeros are included."""
     digest = Digest()
     digest.add(b"x", *values)
     assert len(digest.hex()) == 32

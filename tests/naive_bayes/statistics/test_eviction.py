@@ -1,4 +1,4 @@
-"""The bound on the vocabulary, in both twins: what goes, what stays, and that it is the same for both."""
+"""The bound on the vocabulary, plain and compiled: which tokens are evicted, and that both evict the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TWINS = pytest.mark.parametrize("compiled", [False] if PURE else [True, False])
 
 
 def a_stream(batches: int, seed: int = 0) -> list[Batch]:
-    """Messages of words whose frequencies have a long tail."""
+    """Return messages of words whose frequencies have a long tail."""
     rng = random.Random(seed)
 
     def text() -> str:
@@ -33,7 +33,7 @@ def a_stream(batches: int, seed: int = 0) -> list[Batch]:
 
 @TWINS
 def test_the_store_never_holds_more_than_the_cap(compiled: bool) -> None:
-    """After every batch, over all views together."""
+    """The sum over all views is checked after every batch."""
     model = NaiveBayes(
         [View("words", Words()), View("pairs", WordPairs())], max_tokens=300, compiled=compiled
     )
@@ -47,7 +47,9 @@ def test_the_store_never_holds_more_than_the_cap(compiled: bool) -> None:
 
 @TWINS
 def test_the_rarest_go_and_the_totals_follow(compiled: bool) -> None:
-    """Frequent words stay; what is left sums to the totals, and what is gone to the evicted mass."""
+    """Frequent words stay; totals are sums of the remaining counts, and the evicted mass is the sum of the
+    rest.
+    """
     model = NaiveBayes(TEXT_ONLY, max_tokens=64, compiled=compiled)
     uncapped = NaiveBayes(TEXT_ONLY, compiled=compiled)
     for i in range(100):
@@ -64,7 +66,7 @@ def test_the_rarest_go_and_the_totals_follow(compiled: bool) -> None:
 
 @pytest.mark.skipif(PURE, reason="STREAMNB_PURE is set")
 def test_twins_let_go_of_the_same_tokens() -> None:
-    """To the bit of every score, and the same digest."""
+    """Every score is equal to the bit, and the digests are equal."""
     views = [View("words", Words()), View("pairs", WordPairs())]
     models = [NaiveBayes(views, max_tokens=300, compiled=compiled) for compiled in (True, False)]
     for batch in a_stream(30, seed=1):
@@ -76,7 +78,7 @@ def test_twins_let_go_of_the_same_tokens() -> None:
 
 @TWINS
 def test_what_was_evicted_is_in_the_snapshot_and_in_the_digest(compiled: bool) -> None:
-    """A model that goes on from a frozen state is the model that was frozen."""
+    """A model restored from a snapshot is equal to the model that was frozen."""
     model, other = (NaiveBayes(TEXT_ONLY, max_tokens=100, compiled=compiled) for _ in range(2))
     stream = a_stream(10, seed=2)
     for batch in stream[:5]:
@@ -93,7 +95,7 @@ def test_what_was_evicted_is_in_the_snapshot_and_in_the_digest(compiled: bool) -
 
 @TWINS
 def test_one_message_larger_than_the_cap_empties_the_rest(compiled: bool) -> None:
-    """It is learned whole: a message is learned or it is not."""
+    """The message is learned as a whole, because half a message is never learned."""
     model = NaiveBayes(TEXT_ONLY, max_tokens=16, compiled=compiled)
     model.learn_one({"text": "a b c"}, "ham")
     model.learn_one({"text": " ".join(f"t{i}" for i in range(40))}, "spam")
@@ -102,14 +104,14 @@ def test_one_message_larger_than_the_cap_empties_the_rest(compiled: bool) -> Non
 
 
 def test_a_cap_below_16_is_refused() -> None:
-    """There would be no sixteenth."""
+    """A sixteenth of it would be less than one token."""
     with pytest.raises(ValueError, match="at least 16"):
         NaiveBayes(TEXT_ONLY, max_tokens=15)
 
 
 @TWINS
 def test_F1_a_flood_of_new_words_leaves_what_was_learned(compiled: bool) -> None:
-    """Ten times the cap of words seen once: a probe of old messages is judged as before."""
+    """After ten times the cap of words seen once, old messages are scored as before."""
     model = NaiveBayes(TEXT_ONLY, max_tokens=2000, compiled=compiled)
     rng = random.Random(3)
     words = {"ham": [f"h{i}" for i in range(100)], "spam": [f"s{i}" for i in range(100)]}
@@ -131,7 +133,9 @@ def test_F1_a_flood_of_new_words_leaves_what_was_learned(compiled: bool) -> None
 
 @TWINS
 def test_the_rounding_of_a_heavy_weight_goes_with_its_tokens(compiled: bool) -> None:
-    """Beside 1e9 a count of 0.3 is rounded: what is left must add up to the totals, and can be restored."""
+    """Beside 1e9 a count of 0.3 is rounded. The remaining rows add up to the totals, and the store can be
+    restored.
+    """
     model, other = (NaiveBayes(TEXT_ONLY, max_tokens=16, compiled=compiled) for _ in range(2))
     model.learn_one({"text": "heavy"}, "ham", 1e9)
     for _ in range(7):

@@ -1,4 +1,6 @@
-"""Forgetting by half-life: what a message weighs by its time, and that all that holds of sums still holds."""
+"""Forgetting by half-life: what a message weighs by its time, and that decayed sums keep the properties of
+sums.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +144,9 @@ def _close(a: dict[Label, float], b: dict[Label, float], tolerance: float = 1e-9
 def test_forgetting_is_weighing_every_message_anew(
     views: list[View], rows: list[Row], x: dict[str, object], now: float
 ) -> None:
-    """The oracle keeps the whole stream and gives each message half its weight a half-life, at each score."""
+    """The oracle keeps the whole stream and recomputes each message's weight, halved every half-life, at each
+    score.
+    """
     model, oracle = _makes(views, half_life_s=DAY, time_skew_max_s=1e9), _makes(views)
     _learn(model, rows)
     for fields, y, weight, halves in rows:
@@ -159,7 +163,7 @@ def test_forgetting_is_weighing_every_message_anew(
 def test_a_half_life_in_messages_counts_messages_learned(
     views: list[View], rows: list[Row], x: dict[str, object]
 ) -> None:
-    """The same oracle, the time being how many messages came since."""
+    """It is the same oracle, with the number of messages since as the time."""
     model, oracle = _makes(views, half_life_messages=2.0), _makes(views)
     for i, (fields, y, weight, _) in enumerate(rows):
         model.learn_one(fields, y, weight)
@@ -174,7 +178,7 @@ def test_a_half_life_in_messages_counts_messages_learned(
 def test_priors_and_declared_classes_fade_with_the_rest(
     prior: LearnedPrior | UniformPrior | FixedPrior, rows: list[Row]
 ) -> None:
-    """Their pseudo-messages weigh what a message of now weighs."""
+    """Their pseudo-messages weigh as much as a message of now."""
     how = {"prior": prior, "classes": ("never",)}
     model = _makes(VIEWS["words"], half_life_s=DAY, time_skew_max_s=1e9, **how)
     oracle = _makes(VIEWS["words"], **how)
@@ -190,7 +194,9 @@ def test_priors_and_declared_classes_fade_with_the_rest(
 @given(ROWS)
 @settings(max_examples=12)
 def test_the_calibrated_heads_features_are_those_of_faded_counts(rows: list[Row]) -> None:
-    """Odds, rare tokens' shrinkage, length and unknown share; what the head learned is its own."""
+    """Odds, rare tokens' shrinkage, length and unknown share use decayed counts; the head's weights do not
+    decay.
+    """
     model, oracle = _forgets(), NaiveBayes(TEXT_ONLY)
     assert model.head is not None
     assert oracle.head is not None
@@ -209,7 +215,7 @@ def test_the_calibrated_heads_features_are_those_of_faded_counts(rows: list[Row]
 
 
 def test_the_heads_accumulators_fade_and_never_fall_below_their_start() -> None:
-    """On an endless stream the steps do not die out."""
+    """On an endless stream the learning steps do not shrink to nothing."""
     model = NaiveBayes(TEXT_ONLY, half_life_messages=50)
     steady = NaiveBayes(TEXT_ONLY)
     draw = random.Random(3)
@@ -237,7 +243,7 @@ def test_the_heads_accumulators_fade_and_never_fall_below_their_start() -> None:
 def test_moving_the_landmark_changes_no_posterior(
     views: list[View], compiled: bool, rows: list[Row], x: dict[str, object]
 ) -> None:
-    """It multiplies by powers of two, so it may as well move at every half-life."""
+    """It multiplies by powers of two, so moving at every half-life gives the same posterior."""
     rows = sorted(rows, key=lambda row: row[3])
     still, moves = (_makes(views, half_life_s=DAY, time_skew_max_s=1e9) for _ in "ab")
     if compiled and not still.compiled:
@@ -256,7 +262,7 @@ def test_moving_the_landmark_changes_no_posterior(
 
 @TWINS
 def test_what_is_long_past_leaves_the_vocabulary(compiled: bool) -> None:
-    """Tokens and classes of which less than 2^-32 of a message is left go when the landmark moves."""
+    """When the landmark moves, tokens and classes with less than 2^-32 of a message are dropped."""
     model = _forgets(compiled=compiled)
     for i in range(200):
         model.learn_one({"text": f"word{i} always"}, "old" if i < 3 else "new", at=_at(float(i)))
@@ -275,7 +281,7 @@ def test_what_is_long_past_leaves_the_vocabulary(compiled: bool) -> None:
 @pytest.mark.parametrize("half_life_s", [0.001, 1.0, DAY, 1e12])
 @TWINS
 def test_no_clock_makes_a_number_that_is_none(compiled: bool, half_life_s: float) -> None:
-    """1970, 3000, before 1970, back and forth: clamped, finite, and the snapshot loads."""
+    """With times of 1970, 3000, before 1970, back and forth, numbers stay finite and the snapshot loads."""
     model = NaiveBayes(TEXT_ONLY, half_life_s=half_life_s, compiled=compiled)
     times = [NOON_2026, 0.0, -1.0, 3.25e10, NOON_2026, NOON_2026 + 1, 1e12, -1e12, NOON_2026 + 2]
     for i, at in enumerate(times * 3):
@@ -302,7 +308,7 @@ def test_one_wrong_clock_does_not_age_everything() -> None:
 
 
 def test_each_partition_has_its_own_newest_time() -> None:
-    """One whose clock is years ahead, or behind, does not clamp the others."""
+    """A partition whose clock is years ahead or behind does not clamp the others."""
     model = NaiveBayes(TEXT_ONLY, half_life_s=DAY, time_skew_max_s=60.0)
     model.step(Batch({"text": ["a"]}, ["x"], times=[NOON_2026], partition="mail-0"))
     model.step(Batch({"text": ["a"]}, ["x"], times=[NOON_2026 + DAY], partition="mail-1"))
@@ -313,7 +319,7 @@ def test_each_partition_has_its_own_newest_time() -> None:
 
 
 def test_scoring_does_not_move_the_clock() -> None:
-    """But a record that passes by unlabelled does, as it would have with a label."""
+    """A step that learns does move it, even for a record without a label."""
     model = _forgets()
     model.learn_one({"text": "a"}, "x", at=_at(0.0))
     before = model.digest()
@@ -332,7 +338,7 @@ def test_scoring_does_not_move_the_clock() -> None:
 @given(rows=ROWS)
 @settings(max_examples=25)
 def test_many_is_one_to_the_bit(compiled: bool, rows: list[Row]) -> None:
-    """Landmarks that move within a batch included."""
+    """Among the cases are batches within which the landmark moves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forgetting, "SHIFT_AFTER", 2)
         one, many = _forgets(compiled=compiled), _forgets(compiled=compiled)
@@ -376,7 +382,7 @@ def test_a_restored_model_goes_on_to_the_bit(
     ],
 )
 def test_a_place_in_time_that_cannot_be_is_refused(value: object) -> None:
-    """A snapshot that was tampered with says so, and not some other day."""
+    """A forged snapshot is refused when it is loaded, not at some later message."""
     model = _forgets()
     model.learn_one({"text": "a"}, "x", at=_at(0.0))
     frozen = model.freeze()
@@ -390,7 +396,9 @@ def test_a_place_in_time_that_cannot_be_is_refused(value: object) -> None:
 def test_parts_of_a_stream_add_up_by_time(
     views: list[View], rows: list[Row], x: dict[str, object], which: int
 ) -> None:
-    """In any split: landmarks differ by whole half-lives, so nothing is rounded to bring parts together."""
+    """However the stream is split, landmarks differ by whole half-lives, so bringing parts together rounds
+    nothing.
+    """
     whole, a, b = (_makes(views, half_life_s=DAY, time_skew_max_s=1e9) for _ in range(3))
     _learn(whole, rows)
     _learn(a, [row for i, row in enumerate(rows) if which >> i & 1])
@@ -404,7 +412,7 @@ def test_parts_of_a_stream_add_up_by_time(
 
 
 def test_by_position_a_part_is_taken_as_of_its_own_end() -> None:
-    """Two models that learned the same are one that learned each message with twice its weight."""
+    """Merging two models that learned the same equals learning each message with twice its weight."""
     a, b, twice = (_makes(VIEWS["words"], half_life_messages=4.0) for _ in range(3))
     for i in range(10):
         x, y = {"text": f"w{i % 3} w{i % 4}"}, "xy"[i % 2]
@@ -426,7 +434,7 @@ def test_by_position_a_part_is_taken_as_of_its_own_end() -> None:
 @given(rows=ROWS, order=st.randoms())
 @settings(max_examples=8)
 def test_what_was_learned_can_be_unlearned(name: str, rows: list[Row], order: random.Random) -> None:
-    """In any order; what rounding would leave of a sum goes with it."""
+    """The order does not matter; a rounding error of a decayed sum is removed with it."""
     model = _makes(VIEWS[name], half_life_s=DAY, time_skew_max_s=1e9)
     _learn(model, rows)
     back = list(rows)
@@ -444,7 +452,7 @@ def test_what_was_learned_can_be_unlearned(name: str, rows: list[Row], order: ra
 
 @pytest.mark.parametrize("how", [{"half_life_messages": 2.0}, {"half_life_s": DAY}])
 def test_the_newest_is_unlearned_where_no_time_is_said(how: dict[str, float]) -> None:
-    """At the weight it was learned with; the older ones are where they were."""
+    """It is unlearned at the weight it was learned with; older messages keep theirs."""
     model = _makes(VIEWS["words"], **how)
     _learn(model, [({"text": "a b"}, "x", 1.0, 0.0), ({"text": "b"}, "y", 2.0, 3.0)])
     classes, tokens = [*model.class_counts], {token: [*row] for token, row in model.counts["w"].rows.items()}
@@ -458,7 +466,7 @@ def test_the_newest_is_unlearned_where_no_time_is_said(how: dict[str, float]) ->
 
 
 def test_what_is_subtracted_was_learned() -> None:
-    """A part by time, whose landmark is another, comes off again."""
+    """A part with another landmark can be subtracted again."""
     whole, part, rest = _forgets(head="product"), _forgets(head="product"), _forgets(head="product")
     draw = random.Random(5)
     for i in range(120):
@@ -472,7 +480,7 @@ def test_what_is_subtracted_was_learned() -> None:
 
 
 def test_the_story_and_the_boundary_are_told_as_of_now() -> None:
-    """`sample` and `linear_weights` read sums in messages of now, and change nothing."""
+    """`sample` and `linear_weights` use sums in units of a message of now, and change nothing."""
     model, oracle = (_makes(VIEWS["words"], **how) for how in ({"half_life_messages": 5.0}, {}))
     for i in range(20):
         x, y = {"text": f"w{i % 3} w{i % 4}"}, "xy"[i % 2]
@@ -489,7 +497,7 @@ def test_the_story_and_the_boundary_are_told_as_of_now() -> None:
 
 
 def test_an_explanation_adds_up_at_its_time() -> None:
-    """The parts are those of the newest time."""
+    """Its parts are computed at the newest time."""
     model = _forgets()
     for i in range(30):
         model.learn_one({"text": f"w{i % 3} w{i % 4}"}, "xy"[i % 2], at=_at(i / 3))
@@ -506,7 +514,7 @@ def test_an_explanation_adds_up_at_its_time() -> None:
 
 
 def test_a_model_by_time_does_not_learn_without_one() -> None:
-    """Nothing is forgotten in silence, nor remembered."""
+    """A message without a time is refused, because any weight would be a guess."""
     model = _forgets()
     before = model.digest()
     with pytest.raises(ValueError, match="`at`"):
@@ -532,13 +540,13 @@ def test_a_model_by_time_does_not_learn_without_one() -> None:
     ],
 )
 def test_a_half_life_that_cannot_be_is_refused(how: dict[str, float]) -> None:
-    """With a word on what may be."""
+    """The error names the setting."""
     with pytest.raises(ValueError, match=r"half.life|time_skew"):
         Forgetting(**how)
 
 
 def test_lines_have_no_times() -> None:
-    """A file cannot be forgotten by time, and says so before it is read."""
+    """A model with a half-life in seconds is refused for a file of lines, before the file is read."""
     tables = {"forgetting": {"half_life_s": 60.0}}
     with pytest.raises(SettingsError, match="half_life_s"):
         check_lines(decode_settings(tables, "here"))
@@ -555,7 +563,7 @@ def test_lines_have_no_times() -> None:
 
 
 def _swapped(n: int, at: int) -> list[tuple[str, str]]:
-    """Two words that change places at a message, and a class that has no part in it."""
+    """Return messages in which two words swap their classes at one point; a third class is not affected."""
     draw = random.Random(7)
     rows = []
     for i in range(n):
@@ -568,7 +576,7 @@ def _swapped(n: int, at: int) -> list[tuple[str, str]]:
 
 
 def _windowed(model: NaiveBayes, rows: Sequence[tuple[str, str]], window: int = 100) -> list[float]:
-    """Accuracy in windows of so many messages, each scored before it is learned."""
+    """Return the accuracy in windows of messages, each message scored before it is learned."""
     hits = []
     for text, label in rows:
         hits.append(model.predict_one({"text": text}) == label)
@@ -578,7 +586,9 @@ def _windowed(model: NaiveBayes, rows: Sequence[tuple[str, str]], window: int = 
 
 @pytest.mark.parametrize("head", ["product", "calibrated"])
 def test_T45_after_an_abrupt_swap_it_is_back_within_two_half_lives(head: str) -> None:
-    """And what did not change keeps its counts, to the bit. Without a half-life it stays wrong to the end."""
+    """Words that did not change keep their counts to the bit. Without a half-life the model stays wrong to
+    the end.
+    """
     rows, half_life = _swapped(5000, 2500), 500
     views = VIEWS["words"] if head == "product" else list(TEXT_ONLY)
     model = NaiveBayes(views, head=head, half_life_messages=half_life)  # type: ignore[arg-type]
@@ -628,7 +638,7 @@ def _engine(log: MemoryLog, store: MemoryStore, sink: MemorySink, model: NaiveBa
 
 
 def test_the_engine_forgets_by_the_records_timestamps() -> None:
-    """What it publishes is what the library says, and stopped half-way it goes on to the bit."""
+    """It publishes the library's scores, and after a stop half-way it continues to the bit."""
     draw = random.Random(11)
     values, times, labels, texts = [], [], [], []
     for i in range(60):
@@ -693,7 +703,7 @@ def test_twin_is_twin_to_the_bit(
     stream: list[tuple[dict[str, object], str | None]],
     how: dict[str, float],
 ) -> None:
-    """Scores and state, however the stream is cut and however often the landmark moves."""
+    """Scores and state are equal, however the stream is cut and however often the landmark moves."""
     head = data.draw(st.sampled_from([None, "product"]))
     if views()[0].event_model == VIEWS["background"][0].event_model:
         head = "product"  # the calibrated head knows no background
@@ -739,7 +749,7 @@ def test_twin_is_twin_to_the_bit(
 def test_a_plan_is_what_one_after_another_gives(
     stream: list[tuple[bool, float | None]], how: dict[str, float]
 ) -> None:
-    """The columns that a batch is driven by are those of its messages one by one."""
+    """The plan's columns are those of the messages taken one by one."""
     settings_of = Forgetting(**{key: value for key, value in how.items() if key != "max_tokens"})
     decay = Decay(settings_of)
     times = [at if decay.by_time else None for _, at in stream]

@@ -1,4 +1,4 @@
-"""The kept inverse: that of the sums it follows, or none."""
+"""The kept inverse is the inverse of the scatter matrix it follows, or there is none."""
 
 import math
 
@@ -24,7 +24,7 @@ def _sums(d: int, n: int, seed: int = 0) -> Floats:
 @pytest.mark.parametrize("d", [1, 2, 7, 40])
 @pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])
 def test_it_is_the_inverse_in_any_unit(d: int, unit: float) -> None:
-    """And the log of the determinant, which itself would overflow."""
+    """The log of the determinant is right too, although the determinant itself would overflow."""
     sums = _sums(d, 3 * d)
     found = inverted(sums * unit * unit)
     assert found is not None
@@ -47,12 +47,12 @@ def test_it_is_the_inverse_in_any_unit(d: int, unit: float) -> None:
     ],
 )
 def test_what_is_not_safely_positive_definite_has_none(matrix: list[list[float]]) -> None:
-    """A constant, a sum of the others, an impossible correlation, one that is nearly 1."""
+    """Cases: a constant, a sum of other coordinates, an impossible correlation, a correlation near 1."""
     assert inverted(np.array(matrix)) is None
 
 
 def test_a_strong_correlation_is_still_one() -> None:
-    """Only past a variance inflation of 1e10 is the inverse rounding."""
+    """Only above a variance inflation of 1e10 is the inverse mostly rounding error."""
     r = 1.0 - 1e-9
     found = inverted(np.array([[1.0, r], [r, 1.0]]))
     assert found is not None
@@ -62,7 +62,7 @@ def test_a_strong_correlation_is_still_one() -> None:
 
 @given(st.integers(1, 8), st.integers(0, 10**6))
 def test_it_follows_what_is_added(d: int, seed: int) -> None:
-    """A hundred outer products later it is still the inverse, and symmetric to the bit."""
+    """After a hundred outer products it is still the inverse, and symmetric to the bit."""
     rng = np.random.default_rng(seed)
     sums = _sums(d, 2 * d + 2, seed)
     kept = InverseScatter()
@@ -83,7 +83,7 @@ def test_it_follows_what_is_added(d: int, seed: int) -> None:
 
 @pytest.mark.parametrize("far", [math.sqrt(GROWTH_MAX) * 1.01, 1e10, 1e100, 1e300])
 def test_a_step_too_far_out_ends_it(far: float) -> None:
-    """No overflow, no warning: the next one is made anew."""
+    """There is no overflow and no warning; the inverse is computed again later."""
     kept = InverseScatter()
     kept.renew(np.eye(2))
     kept.add(np.array([far, 0.0]), 1.0)
@@ -91,7 +91,7 @@ def test_a_step_too_far_out_ends_it(far: float) -> None:
 
 
 def test_sums_that_become_nearly_singular_end_it() -> None:
-    """By the variance inflation, coordinate by coordinate."""
+    """The check uses the variance inflation of each coordinate."""
     kept = InverseScatter()
     kept.renew(np.eye(2))
     kept.check(np.array([1.0, 1e9]))
@@ -101,7 +101,7 @@ def test_sums_that_become_nearly_singular_end_it() -> None:
 
 
 def test_it_can_be_forgotten() -> None:
-    """Without sums there is none."""
+    """After a reset, and without sums, there is none."""
     kept = InverseScatter()
     kept.renew(np.eye(2))
     kept.renew(None)

@@ -24,7 +24,7 @@ def _moments(numbers: Numbers, offset: float = 0.0) -> Moments:
 
 
 def _assert_equal(a: Moments, b: Moments, scale: float = 1.0, offset: float = 0.0) -> None:
-    """To 1e-12 of the numbers' own size: of the mean its offset, of the squares their spread and offset."""
+    """Compare to 1e-12 of the numbers' own size: means by their offset, squares by spread and offset."""
     assert a.n == b.n
     rounding = 1e-12 * (1.0 + offset)
     for c, n in enumerate(a.n):
@@ -42,7 +42,7 @@ def _exact(numbers: list[Fraction]) -> tuple[float, float, float]:
 
 @given(NUMBERS, OFFSETS)
 def test_moments_are_those_of_exact_arithmetic(numbers: Numbers, offset: float) -> None:
-    """T38: at offset 1e9 too, where a sum of squares loses everything."""
+    """T38: this holds at offset 1e9 too, where a sum of x^2 loses every digit."""
     moments = _moments(numbers, offset)
     for c in (0, 1):
         n, mean, squares = _exact([Fraction(offset) + Fraction(x) for x, c_x in numbers if c_x == c])
@@ -53,7 +53,7 @@ def test_moments_are_those_of_exact_arithmetic(numbers: Numbers, offset: float) 
 
 @given(NUMBERS, OFFSETS, st.randoms(use_true_random=False))
 def test_order_leaves_only_rounding(numbers: Numbers, offset: float, random: Random) -> None:
-    """1e-12 of the numbers' size."""
+    """The difference is at most 1e-12 of the numbers' size."""
     shuffled = list(numbers)
     random.shuffle(shuffled)
     _assert_equal(_moments(shuffled, offset), _moments(numbers, offset), 1000.0, offset)
@@ -61,7 +61,7 @@ def test_order_leaves_only_rounding(numbers: Numbers, offset: float, random: Ran
 
 @given(NUMBERS, NUMBERS, OFFSETS)
 def test_merging_is_learning_both(left: Numbers, right: Numbers, offset: float) -> None:
-    """Either way round."""
+    """The result is the same in either direction."""
     for first, second in ((left, right), (right, left)):
         together = _moments(first, offset)
         together.merge(_moments(second, offset), [0, 1])
@@ -82,7 +82,7 @@ def test_merging_is_associative(a: Numbers, b: Numbers, c: Numbers, offset: floa
 
 @given(NUMBERS)
 def test_merging_goes_by_class_not_by_column(numbers: Numbers) -> None:
-    """Another part may have met the classes in another order, and fewer of them."""
+    """The other moments may have fewer classes, in another order."""
     elsewhere = _moments([(x, 1 - c) for x, c in numbers])
     together = _moments([])
     together.merge(elsewhere, [1, 0])
@@ -91,7 +91,7 @@ def test_merging_goes_by_class_not_by_column(numbers: Numbers) -> None:
 
 @given(NUMBERS, NUMBERS, OFFSETS)
 def test_adding_then_removing_is_nothing(kept: Numbers, passing: Numbers, offset: float) -> None:
-    """To rounding; exactly where nothing is left."""
+    """The moments are equal to rounding, and exactly 0 if no number remains."""
     moments = _moments(kept + passing, offset)
     for x, c in passing:
         moments.remove(offset + x, c)
@@ -103,7 +103,7 @@ def test_adding_then_removing_is_nothing(kept: Numbers, passing: Numbers, offset
 
 @given(NUMBERS, st.integers(0, 1))
 def test_removing_too_much_changes_nothing(numbers: Numbers, c: int) -> None:
-    """Less was learned than is taken back."""
+    """Less was learned than is to be removed."""
     moments = _moments(numbers)
     before = moments.digest("x", "ab").hex()
     with pytest.raises(ValueError, match="not learned that often"):
@@ -119,7 +119,7 @@ def test_removing_too_much_changes_nothing(numbers: Numbers, c: int) -> None:
     )
 )
 def test_squares_never_fall_by_learning(numbers: list[tuple[float, float]]) -> None:
-    """Rounding may move the mean past a number, and does not make a spread below nothing of it."""
+    """Rounding may move the mean past a number; the sum of squares does not decrease for that."""
     moments = Moments(n_classes=1)
     before = 0.0
     for x, weight in numbers:
@@ -139,7 +139,7 @@ def test_a_weight_is_repetition(numbers: Numbers, weight: int) -> None:
 
 @given(NUMBERS, OFFSETS)
 def test_the_pooled_variance_knows_no_classes(numbers: Numbers, offset: float) -> None:
-    """Of all numbers about their common mean."""
+    """It is the variance of all numbers about their common mean."""
     n, _, squares = _exact([Fraction(offset) + Fraction(x) for x, _ in numbers])
     found_n, variance = _moments(numbers, offset).pooled()
     assert found_n == n
@@ -148,7 +148,7 @@ def test_the_pooled_variance_knows_no_classes(numbers: Numbers, offset: float) -
 
 @given(NUMBERS, OFFSETS)
 def test_restoring_is_the_way_back(numbers: Numbers, offset: float) -> None:
-    """To the bit."""
+    """The moments are equal to the bit."""
     moments = _moments(numbers, offset)
     frozen = moments.freeze()
     restored = Moments()
@@ -161,7 +161,7 @@ def test_restoring_is_the_way_back(numbers: Numbers, offset: float) -> None:
 
 @given(NUMBERS)
 def test_the_digest_goes_by_view_and_class(numbers: Numbers) -> None:
-    """Not by column; a class without numbers says nothing."""
+    """The order of the classes makes no difference, nor does a class without numbers."""
     swapped = _moments([(x, 1 - c) for x, c in numbers])
     assert swapped.digest("x", "ba").hex() == _moments(numbers).digest("x", "ab").hex()
     more = _moments(numbers)
@@ -172,7 +172,7 @@ def test_the_digest_goes_by_view_and_class(numbers: Numbers) -> None:
 
 
 def test_numbers_as_large_as_are_allowed_stay_finite() -> None:
-    """1e100 and its square, many times."""
+    """1e100 and its square are added many times."""
     moments = Moments(n_classes=1)
     for i in range(1000):
         moments.add(1e100 * (-1) ** i, 0, weight=1e9)

@@ -1,4 +1,4 @@
-"""Scatter: exact pair by pair, mergeable, removable, whatever is missing and whenever a name appears."""
+"""Scatter: exact for each pair, mergeable, removable, with any gaps and names that appear at any time."""
 
 import math
 from fractions import Fraction
@@ -64,7 +64,7 @@ def _exact(messages: Messages, c: int, a: str, b: str, offset: float) -> tuple[F
 
 
 def _assert_sums(scatter: Scatter, messages: Messages, offset: float = 0.0) -> None:
-    """To 1e-12 of the numbers' own size: of the mean its offset, of the squares their spread and offset."""
+    """Compare to 1e-12 of the numbers' own size: means by their offset, squares by spread and offset."""
     rounding = 1e-12 * (1.0 + offset)
     for c in (0, 1):
         for a in NAMES:
@@ -83,13 +83,13 @@ def _same(a: Scatter, b: Scatter, digest_classes: str = "ab") -> bool:
 
 @given(MESSAGES, OFFSETS)
 def test_sums_are_those_of_exact_arithmetic(messages: Messages, offset: float) -> None:
-    """T38: pair by pair over the messages that hold both, at offset 1e9 too."""
+    """T38: each pair is summed over the messages that hold both, at offset 1e9 too."""
     _assert_sums(_scatter(messages, offset), messages, offset)
 
 
 @given(MESSAGES, OFFSETS, st.randoms(use_true_random=False))
 def test_order_leaves_only_rounding(messages: Messages, offset: float, random: Random) -> None:
-    """Of messages, and of the names that they bring."""
+    """Both the order of messages and the order in which names appear are shuffled."""
     shuffled = list(messages)
     random.shuffle(shuffled)
     _assert_sums(_scatter(shuffled, offset), messages, offset)
@@ -97,7 +97,7 @@ def test_order_leaves_only_rounding(messages: Messages, offset: float, random: R
 
 @given(MESSAGES, MESSAGES, OFFSETS)
 def test_merging_is_learning_both(left: Messages, right: Messages, offset: float) -> None:
-    """Either way round."""
+    """The result is the same in either direction."""
     for first, second in ((left, right), (right, left)):
         together = _scatter(first, offset)
         together.merge(_scatter(second, offset), [0, 1])
@@ -118,7 +118,7 @@ def test_merging_is_associative(a: Messages, b: Messages, c: Messages) -> None:
 
 @given(MESSAGES)
 def test_merging_goes_by_class_and_name(messages: Messages) -> None:
-    """Another part may have met both in another order."""
+    """The other scatter may have both in another order."""
     elsewhere = _scatter([(dict(reversed(x.items())), 1 - c) for x, c in messages])
     together = Scatter(2)
     together.merge(elsewhere, [1, 0])
@@ -127,7 +127,7 @@ def test_merging_goes_by_class_and_name(messages: Messages) -> None:
 
 @given(MESSAGES, MESSAGES, OFFSETS)
 def test_adding_then_removing_is_nothing(kept: Messages, passing: Messages, offset: float) -> None:
-    """To rounding; exactly, names included, where nothing is left."""
+    """Sums are equal to rounding, and exactly 0 with no names left if no message remains."""
     scatter = _scatter(kept + passing, offset)
     for x, c in passing:
         scatter.remove(_moved(x, offset), c)
@@ -140,7 +140,7 @@ def test_adding_then_removing_is_nothing(kept: Messages, passing: Messages, offs
 
 @given(MESSAGES, st.integers(0, 1))
 def test_removing_too_much_changes_nothing(messages: Messages, c: int) -> None:
-    """Less was learned than is taken back, or such a name never."""
+    """Less was learned than is to be removed, or the name was never learned."""
     scatter = _scatter(messages)
     before = scatter.digest("x", "ab").hex()
     for x in ({"a": 1.0, "new": 1.0}, {"a": 1.0, "b": 2.0}):
@@ -150,7 +150,7 @@ def test_removing_too_much_changes_nothing(messages: Messages, c: int) -> None:
 
 
 def test_a_weight_taken_back_in_parts_leaves_nothing() -> None:
-    """0.1 and 0.2 are not quite 0.3, and what is between them is no message."""
+    """0.1 + 0.2 is not exactly 0.3; the difference does not count as a message."""
     for parts, whole in (((0.1, 0.2), 0.3), ((0.3, 0.0), 0.1 + 0.2)):
         scatter = Scatter(1)
         for part in parts:
@@ -168,10 +168,10 @@ def test_a_weight_is_repetition(messages: Messages, weight: int) -> None:
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 1.1e100])
 def test_what_is_no_finite_number_changes_nothing(value: float) -> None:
-    """All or nothing: neither the numbers beside it nor its name are learned."""
+    """Neither the other numbers of the message nor its name are learned."""
     scatter = _scatter([({"a": 1.0}, 0)])
     before = scatter.digest("x", "ab").hex()
-    with pytest.raises(ValueError, match="within 1e100"):
+    with pytest.raises(ValueError, match="from -1e100 to 1e100"):
         scatter.add({"a": 2.0, "new": 3.0, "b": value}, 0)
     with pytest.raises(ValueError, match="surrogates"):
         scatter.add({"a": 2.0, "\ud800": 3.0}, 0)
@@ -179,7 +179,7 @@ def test_what_is_no_finite_number_changes_nothing(value: float) -> None:
 
 
 def test_numbers_as_large_as_are_allowed_stay_finite() -> None:
-    """1e100 and its square, many times."""
+    """1e100 and its square are added many times."""
     scatter = Scatter(1)
     for i in range(1000):
         scatter.add({"a": 1e100 * (-1) ** i, "b": -1e100}, 0, weight=1e9)
@@ -189,7 +189,7 @@ def test_numbers_as_large_as_are_allowed_stay_finite() -> None:
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e9 + 0.1, 1e100])
 def test_a_constant_has_no_variance(value: float) -> None:
-    """Not even that of rounding, over classes and weights of any size."""
+    """There is no variance from rounding either, over classes and weights of any size."""
     scatter = Scatter(3)
     for i in range(50):
         scatter.add({"a": value}, i % 3, weight=0.1 + i % 7)
@@ -199,7 +199,7 @@ def test_a_constant_has_no_variance(value: float) -> None:
 
 @given(MESSAGES, OFFSETS)
 def test_pooled_numbers_know_no_classes(messages: Messages, offset: float) -> None:
-    """Their weight, their mean and their variance about it."""
+    """Weight, mean and variance are those of all numbers together."""
     scatter = _scatter(messages, offset)
     n, mean, variance = scatter.pooled()
     one = [(x, 0) for x, _ in messages]
@@ -212,7 +212,7 @@ def test_pooled_numbers_know_no_classes(messages: Messages, offset: float) -> No
 
 @given(MESSAGES)
 def test_cross_sums_are_about_each_coordinates_own_mean(messages: Messages) -> None:
-    """One mean a coordinate, so that they are a sum of outer products: never an impossible covariance."""
+    """One mean per coordinate makes them sums of outer products, so an impossible covariance cannot occur."""
     scatter = _scatter(messages)
     for c in (0, 1, None):
         n, _, cross = scatter.sums(c)
@@ -233,7 +233,7 @@ def test_cross_sums_are_about_each_coordinates_own_mean(messages: Messages) -> N
 
 @given(MESSAGES, MESSAGES, SHARED, OFFSETS)
 def test_restoring_is_the_way_back(messages: Messages, later: Messages, shared: bool, offset: float) -> None:
-    """To the bit, the kept inverses too, now and after more was learned."""
+    """The kept inverses are equal to the bit too, at once and after more was learned."""
     scatter = _scatter(messages, offset, shared=shared)
     frozen = scatter.freeze("petals")
     restored = Scatter(2, shared=shared)
@@ -248,7 +248,7 @@ def test_restoring_is_the_way_back(messages: Messages, later: Messages, shared: 
 
 
 def test_what_is_frozen_does_not_change() -> None:
-    """A snapshot is written while the stream goes on."""
+    """A snapshot is written while the stream continues."""
     messages: Messages = [({"a": float(i % 3), "b": float(i % 5)}, i % 2) for i in range(20)]
     scatter = _scatter(messages)
     frozen = scatter.freeze("x")
@@ -259,7 +259,7 @@ def test_what_is_frozen_does_not_change() -> None:
 
 
 def test_the_other_kind_of_covariance_restores_the_same_sums() -> None:
-    """How statistics are read may change at any start; the inverses are then made anew."""
+    """The setting may change at any start; the inverses are then computed again."""
     messages: Messages = [({"a": float(i % 3), "b": float(i % 5)}, i % 2) for i in range(20)]
     for shared in (True, False):
         scatter = _scatter(messages, shared=shared)
@@ -293,7 +293,7 @@ def _frozen() -> dict[str, Section]:
     ],
 )
 def test_sums_that_no_stream_gives_are_refused(key: str, where: object, value: float) -> None:
-    """And change nothing."""
+    """The scatter is unchanged."""
     frozen = {name: array.copy() for name, array in _frozen().items()}
     frozen[key][where] = value  # type: ignore[index]
     restored = _scatter([({"z": 1.0}, 0)])
@@ -304,7 +304,7 @@ def test_sums_that_no_stream_gives_are_refused(key: str, where: object, value: f
 
 @pytest.mark.parametrize("key", sorted(_frozen()))
 def test_a_section_that_is_missing_or_short_is_refused(key: str) -> None:
-    """By name."""
+    """The error names the section."""
     without = {name: array for name, array in _frozen().items() if name != key}
     short = without | {key: _frozen()[key][:-1]}
     for frozen in (without, short):
@@ -313,16 +313,16 @@ def test_a_section_that_is_missing_or_short_is_refused(key: str) -> None:
 
 
 def test_a_name_that_stands_twice_is_refused() -> None:
-    """Two coordinates of one name are no coordinates."""
+    """Two coordinates with one name could not be told apart."""
     frozen = _scatter([({"a": 1.0, "b": 2.0}, 0)]).freeze("x")
     twice = frozen | {"x_names": np.frombuffer(b"aa", np.uint8)}
-    with pytest.raises(SnapshotError, match="stands twice"):
+    with pytest.raises(SnapshotError, match="occurs twice"):
         Scatter(2).restore(twice, 2, "x")
 
 
 @given(MESSAGES)
 def test_the_digest_goes_by_view_class_and_name(messages: Messages) -> None:
-    """Not by the order in which they were met; a class without numbers says nothing."""
+    """The order of names and classes makes no difference, nor does a class without numbers."""
     swapped = _scatter([(dict(reversed(x.items())), 1 - c) for x, c in messages])
     scatter = _scatter(messages)
     assert swapped.digest("x", "ba").hex() == scatter.digest("x", "ab").hex()
@@ -333,7 +333,7 @@ def test_the_digest_goes_by_view_class_and_name(messages: Messages) -> None:
 
 
 def test_a_class_may_appear_in_mid_stream() -> None:
-    """It begins without numbers, and with an inverse of its own where classes have one."""
+    """It begins without numbers, and with its own inverse if each class has one."""
     for shared in (True, False):
         scatter = Scatter(shared=shared)
         for c in range(3):
@@ -348,7 +348,7 @@ def test_a_class_may_appear_in_mid_stream() -> None:
 
 @given(st.integers(1, 6), st.integers(0, 10**6), SHARED)
 def test_the_kept_inverse_is_that_of_the_sums(d: int, seed: int, shared: bool) -> None:
-    """Whatever was learned, merged and taken back."""
+    """It stays so whatever is learned, merged and removed."""
     rng = np.random.default_rng(seed)
     scatter, part = Scatter(2, shared=shared), Scatter(2, shared=shared)
     rows = rng.normal(size=(12 * d + 24, d)) * 10.0 ** rng.integers(-3, 4, size=d) + 5.0
@@ -370,7 +370,7 @@ def test_the_kept_inverse_is_that_of_the_sums(d: int, seed: int, shared: bool) -
 
 @pytest.mark.parametrize("change", ["gap", "name", "merge", "remove"])
 def test_a_gap_ends_the_kept_inverse(change: str) -> None:
-    """As do a new name, a merge and a message taken back: the sums change by more than one product."""
+    """So do a new name, a merge and a removal: the sums change by more than one outer product."""
     whole: Messages = [({"a": float(i % 3), "b": float(i % 5)}, i % 2) for i in range(21)]
     scatter = _scatter(whole)
     assert scatter.inverse_of(None) is not None
