@@ -1,8 +1,9 @@
-"""The Bernoulli event model: one coin for each word of the vocabulary, and absent words count too.
+"""The Bernoulli event model: one coin for each word of the vocabulary, so absent words are evidence too.
 
 ``log P(x | c) = sum_j x_j log phi_jc + (1 - x_j) log(1 - phi_jc)`` over the whole vocabulary (McCallum and
-Nigam 1998). Nobody walks the vocabulary: words that as many messages of a class held have one phi, so the sum
-over absent words is one over distinct counts, and the words of the message are taken out of it.
+Nigam 1998). The vocabulary is never walked. Words that the same number of the class's messages contained have
+the same phi, so the sum over absent words needs one term per distinct count (see `AbsentWords`); the terms of
+the words that are present in the message are then subtracted.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from streamnb.naive_bayes.statistics.counts import Counted
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 
 ABSENT = "absent words"
-"""The name of the part that all absent words of a message make together."""
+"""The name of the part of the evidence that comes from all absent words together."""
 
 
 class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="bernoulli"):
     """A coin per word and class: ``phi_jc = (n_jc + a) / (n_c + a + b)``.
 
-    `n_jc` messages of class c held word j, of `n_c` in all: absences count from the beginning of the stream,
-    whenever the word was first seen.
+    `n_jc` of the `n_c` messages of class c contained word j. Messages learned before the word first appeared
+    count as messages without it.
 
     Parameters
     ----------
     smoothing : Beta
         Pseudo-messages with and without the word.
     unknown : {"skip", "smooth"}
-        Whether a word that no class has taught takes part when it is there.
+        Whether a word of the message that no class has seen is left out, or counts with n_jc = 0.
 
     Examples
     --------
-    The lectures' neurips: in no message of either class. Add-one smoothing gives it 1/(n_c + 2).
+    The lectures' "neurips" is in no message of either class. Add-one smoothing gives it 1/(n_c + 2).
 
     >>> from streamnb.naive_bayes.statistics.counts import ViewCounts
     >>> counts, occurrences = ViewCounts(2), AbsentWords(2)
@@ -62,11 +63,13 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
         active: Sequence[int],
         scale: float = 1.0,
     ) -> Iterator[tuple[str, list[float]]]:
-        """What each present word, and all absent words together, add to each active class."""
+        """Yield what each present word, and all absent words together, add to each active class."""
         a, b = self.smoothing.a * scale, self.smoothing.b * scale
         messages = [occurrences.messages[c] for c in active]
         log_totals = [math.log(n + a + b) for n in messages]
-        present_absent = [0.0] * len(active)  # what the present words would say if they were absent
+        # `all_absent` sums over the whole vocabulary. Per class, these are the terms of the present words in
+        # that sum, and the number of present words it leaves out: every message of the class has them.
+        present_absent = [0.0] * len(active)
         certain = [0] * len(active)
         known = 0
         for word in features:
@@ -106,7 +109,11 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
         active: Sequence[int],
         scale: float = 1.0,
     ) -> Iterator[tuple[str, list[float]]]:
-        """The same for flags, true, false or missing: only those given count, and only where given."""
+        """Yield what each flag of the message adds to each active class.
+
+        A flag is true, false or missing. Only messages that had the flag count, and a missing flag adds
+        nothing.
+        """
         a, b = self.smoothing.a * scale, self.smoothing.b * scale
         for token in features:
             field = fields.fields.get(field_of(token))

@@ -1,4 +1,4 @@
-"""The binned event model: a number as one of a few ranges, which need no normal to fit."""
+"""The binned event model: a number is one of a few ranges, so no normal distribution has to fit."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from streamnb.naive_bayes.statistics.bin_edges import BINS_MAX, WARM_UP_MAX, Fix
 
 
 class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="binned"):
-    """A categorical over ranges: ``phi = (n_vc + alpha) / (N_c + alpha k)``, k the number of ranges.
+    """A categorical distribution over ranges: ``phi = (n_vc + alpha) / (N_c + alpha k)`` with k ranges.
 
     Parameters
     ----------
     edges : tuple of float
-        For every number of the view; a range holds its lower edge and not its upper one. Without edges each
-        number learns its own, the quantiles of its first numbers.
+        The edges for every number of the view; a range contains its lower edge but not its upper one. Without
+        edges, each name learns its own from the quantiles of its first numbers.
     bins, warm_up : int
-        Of learned edges: how many ranges at most, and how many numbers to wait for. Until then a number says
-        nothing, and none is lost: those that waited are counted when the edges settle.
+        Settings of learned edges: the largest number of ranges, and how many numbers to collect before the
+        edges settle. Until then a number adds no evidence; it is counted when the edges settle, so none is
+        lost.
     smoothing : Smoothing
 
     Raises
     ------
     ValueError
-        The edges do not grow, or `bins` or `warm_up` is out of its range.
+        The edges do not increase, or `bins` or `warm_up` is out of its range.
 
     Examples
     --------
-    The lectures' living areas: a house of 890 square feet has the value 3.
+    The lectures' living areas: a house of 890 square feet is in the third range.
 
     >>> areas = Binned(edges=(400.0, 800.0, 1200.0, 1600.0))
     >>> houses = areas.statistic()
@@ -51,7 +52,7 @@ class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     smoothing: Smoothing = Laplace(1.0)
 
     def __post_init__(self) -> None:
-        """Validate edges and bounds."""
+        """Check `edges`, `bins` and `warm_up`."""
         if self.edges:
             FixedEdges(self.edges)
         if not (2 <= self.bins <= BINS_MAX and 1 <= self.warm_up <= WARM_UP_MAX):
@@ -61,13 +62,13 @@ class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
             )
 
     def statistic(self) -> BinCounts:
-        """Counts of no range."""
+        """Return empty counts."""
         return BinCounts(FixedEdges(self.edges) if self.edges else None, self.bins, self.warm_up)
 
     def parts(
         self, features: Mapping[str, float], statistic: BinCounts, active: Sequence[int], scale: float = 1.0
     ) -> dict[str, list[float]]:
-        """What each number's range adds to each active class; one without counts says nothing."""
+        """Return what each number's range adds to each active class; a name without ranges adds nothing."""
         parts = {}
         for key, x in features.items():
             ranges = statistic.ranges(key)
@@ -87,7 +88,10 @@ class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
         return parts
 
     def draw(self, statistic: BinCounts, class_index: int, random: np.random.Generator) -> dict[str, float]:
-        """A number for each name: a range, and a place in it; those at the ends are as wide as the next."""
+        """Return a number for each name, drawn uniformly from a range drawn by its share.
+
+        The first and the last range have no outer edge and are taken to be as wide as their neighbours.
+        """
         drawn = {}
         for key, counts in statistic.counts.items():
             ranges = statistic.ranges(key)

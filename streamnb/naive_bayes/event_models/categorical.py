@@ -1,7 +1,7 @@
-"""The categorical event model: each field is one draw from its own values, given the class.
+"""The categorical event model: given the class, each field is one draw from the field's own values.
 
-A field of many states is one feature of many values and never as many flags: those would depend on each other
-given the class.
+A field with many values is one feature. It must not be read as many flags: given the class, they would depend
+on each other, because exactly one of them is true.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 class Categorical(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="categorical"
 ):
-    """The multinomial with one draw a field: ``phi = (n_vc + alpha) / (N_c + alpha k)``.
+    """The multinomial with one draw per field: ``phi = (n_vc + alpha) / (N_c + alpha k)``.
 
-    `N_c` messages of class c had the field, `n_vc` of them with value v, of `k` values seen so far. A field
-    that is missing, or that nothing was learned of, says nothing.
+    `N_c` messages of class c had the field, `n_vc` of them with value v, and `k` different values have been
+    seen. A field that is missing, or that was never learned, adds nothing.
 
     Parameters
     ----------
     smoothing : Smoothing
     unknown : {"skip", "smooth"}
-        Whether a value that no class has taught takes part, with a count of 0.
+        Whether a value that no class has seen is left out, or counts with n_vc = 0.
 
     Examples
     --------
-    Age in three groups is one field of three states.
+    Age in three groups is one field with three values.
 
     >>> from streamnb.naive_bayes.statistics.counts import ViewCounts
     >>> counts, fields = ViewCounts(2), FieldTotals(2)
@@ -58,7 +58,7 @@ class Categorical(
         active: Sequence[int],
         scale: float = 1.0,
     ) -> Iterator[tuple[str, list[float]]]:
-        """What each field's value adds to each active class."""
+        """Yield what the value of each field adds to each active class."""
         for token in features:
             field = fields.fields.get(field_of(token))
             row: Sequence[float] | None = counts.rows.get(token)

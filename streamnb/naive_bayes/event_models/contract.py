@@ -1,7 +1,8 @@
-"""What an event model of one's own must do: bring a statistic, and turn it and a message into evidence.
+"""The Protocols that a user's own event model and its statistic must follow.
 
-The lectures' invitation: choose the distribution that fits.
-`tests/naive_bayes/event_models/test_contract.py` has a Poisson, worked from the formula to the engine.
+The lectures invite the reader to choose the distribution that fits. An own event model brings a statistic,
+and computes evidence from it and a message. `tests/naive_bayes/event_models/test_contract.py` works out a
+Poisson model, from the formula to the engine.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from streamnb.naive_bayes.statistics.digest import Digest
 class Statistic(Protocol):
     """Sufficient statistics of a block of named values, additive over messages.
 
-    A class is known by its index; classes are only ever appended.
-    `streamnb.naive_bayes.statistics.number_block.NumberBlock` is one: count, mean and
-    centred squares of each name, which is all that many distributions need.
+    A class is known by its index, and classes are only ever appended.
+    `streamnb.naive_bayes.statistics.number_block.NumberBlock` is one: it has count, mean and centred squares
+    of each name, which many distributions need and no more.
     """
 
     def add_class(self) -> None:
@@ -30,42 +31,42 @@ class Statistic(Protocol):
         """Learn a message's features."""
 
     def check_removable(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Raise ``ValueError`` if less than that was learned."""
+        """Raise ``ValueError`` if less was learned than `remove` would subtract."""
 
     def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Take a message's features back; `check_removable` let it pass."""
+        """Unlearn a message's features. The model has called `check_removable` before."""
 
     def check_mergeable(self, other: Self) -> None:
-        """Raise ``ValueError`` if another's sums are not of the same kind."""
+        """Raise ``ValueError`` if the sums of another statistic cannot be added to these."""
 
     def merge(self, other: Self, classes: Sequence[int]) -> None:
-        """Add another's; ``classes[j]`` is this one's index of the other's class j."""
+        """Add another statistic; ``classes[j]`` is the index here of its class j."""
 
     def check_subtractable(self, other: Self, classes: Sequence[int]) -> None:
-        """Raise ``ValueError`` if more is to be taken away than there is."""
+        """Raise ``ValueError`` if another statistic has learned more than this one."""
 
     def subtract(self, other: Self, classes: Sequence[int]) -> None:
-        """Take another's away; `check_subtractable` let it pass."""
+        """Subtract another statistic. The model has called `check_subtractable` before."""
 
     def fade(self, factor: float) -> None:
-        """Multiply all sums; only a model that forgets asks for it."""
+        """Multiply all sums by `factor`. Only a model with a half-life calls this."""
 
     def digest(self, view: str, classes: Sequence[str]) -> Digest:
-        """The digest of all there is, by the classes' names."""
+        """Return the digest of everything learned, with classes by their names."""
 
     def freeze(self, prefix: str) -> dict[str, Section]:
-        """The statistics as arrays that no later learning changes.
+        """Return the statistic as arrays, which later learning does not change.
 
-        Their names begin with `prefix` and an underscore, and have at most 16 letters more.
+        Their keys begin with `prefix` and an underscore, followed by at most 16 letters.
         """
 
     def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
-        """Take the place of what `freeze` gave.
+        """Restore the statistic from the arrays of `freeze`.
 
         Raises
         ------
         SnapshotError
-            The arrays cannot be that; nothing was changed.
+            The arrays cannot come from `freeze`; nothing was changed.
         """
 
 
@@ -73,23 +74,23 @@ S = TypeVar("S", bound=Statistic)
 
 
 class OwnEventModel(Protocol[S]):
-    """An event model with statistics of its own: a frozen value that holds settings only.
+    """A user's own event model with statistics of its own: a frozen value that holds only settings.
 
-    A dataclass or a msgspec struct serves, as a snapshot names its settings.
+    Use a dataclass or a msgspec struct: a snapshot records the settings by name.
     """
 
     def statistic(self) -> S:
-        """An empty statistic."""
+        """Return an empty statistic."""
 
     def parts(
         self, features: Mapping[str, float], statistic: S, active: Sequence[int]
     ) -> Mapping[str, Sequence[float]]:
-        """What each feature adds to the log likelihood of each active class.
+        """Return what each feature adds to the log likelihood of each active class.
 
         Parameters
         ----------
         features : mapping of str to float
-            What the view's reader found: numbers by name, or tokens with their counts.
+            The features that the view's reader found: numbers by name, or tokens with their counts.
         statistic : Statistic
         active : sequence of S ints
             The classes labelled so far.
@@ -97,14 +98,14 @@ class OwnEventModel(Protocol[S]):
         Returns
         -------
         mapping of str to sequence of S floats
-            Natural logarithms, up to a constant that is the same for every class. What a class has never
-            seen must not be NaN: let the pooled distribution stand in, or say 0.
+            Natural logarithms, up to a constant that is the same for every class. NaN is not allowed. For a
+            class that has never learned the feature, use the pooled distribution, or return 0.
         """
 
 
 @runtime_checkable
 class Generative(Protocol):
-    """An event model that can also draw: then `sample` works."""
+    """An event model that can also draw features; `NaiveBayes.sample` needs it."""
 
     def draw(self, statistic: object, class_index: int, random: np.random.Generator) -> dict[str, float]:
-        """The features of one message of a class."""
+        """Return the features of one message, drawn from a class."""

@@ -11,26 +11,29 @@ import msgspec
 from streamnb.naive_bayes.statistics.moments import Moments
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
 
-VARIANCE_MIN = 1e-300  # a spread below 1e-150 is rounding, and the logarithm of its square may not exist
-BROAD = 4.0  # times the pooled variance: where a number comes from that no class explains
+# A standard deviation below 1e-150 is rounding error. Its square may underflow to 0, which has no logarithm.
+VARIANCE_MIN = 1e-300
+BROAD = 4.0  # times the pooled variance: the variance of the distribution that `robust` mixes in
 
 
 class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="gaussian"):
-    """A normal per class, its variance steadied by pseudo-observations of the pooled variance.
+    """A normal distribution per class, its variance steadied by pseudo-observations of the pooled variance.
 
-    ``var_c = (squares_c + k v) / (n_c + k)``, v the variance of all classes' numbers about their common
-    mean: a class seen once, or always at one value, has a variance in the number's own units.
+    ``var_c = (squares_c + k v) / (n_c + k)``, where v is the variance of all classes' numbers about their
+    common mean. So a class that was seen once, or always with the same number, has a variance in the number's
+    own units.
 
     Parameters
     ----------
     pseudo_observations : float
         k, 0 or above and finite. 0 is maximum likelihood.
     variance : {"class", "shared"} or float
-        A variance per class, which makes the boundary curved; one for all, ``(sum squares_c + k v) /
-        (n + k)``, which makes it straight; or the variance itself, above 0, in the number's units squared.
+        "class": a variance per class, which makes the boundary curved. "shared": one variance for all,
+        ``(sum squares_c + k v) / (n + k)``, which makes it straight. A number above 0: the variance itself,
+        in the number's units squared.
     robust : float
-        The share, from 0 up to but not 1, of numbers that are drawn from a broad normal whatever the class:
-        one number alone cannot decide past ``log(1 / robust)`` or so.
+        The share of numbers, at least 0 and below 1, that come from a broad normal distribution instead of
+        the class's own. It limits the evidence of one number to about ``log(1 / robust)``.
 
     Raises
     ------
@@ -39,8 +42,8 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
 
     Notes
     -----
-    Under maximum likelihood a class whose numbers are all equal has the density of a spike: it wins at that
-    number and loses everywhere else.
+    Under maximum likelihood a class whose numbers are all equal has a density that is all at that number: the
+    class wins there and loses everywhere else.
 
     Examples
     --------
@@ -59,13 +62,13 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
     robust: float = 0.0
 
     def __post_init__(self) -> None:
-        """Validate the parameters."""
+        """Check the parameters."""
         if not (math.isfinite(self.pseudo_observations) and self.pseudo_observations >= 0):
             raise ValueError(
                 f"`pseudo_observations` must be 0 or above and finite, not {self.pseudo_observations!r}"
             )
         if not 0 <= self.robust < 1:
-            raise ValueError(f"`robust` must be from 0 up to but not 1, not {self.robust!r}")
+            raise ValueError(f"`robust` must be at least 0 and below 1, not {self.robust!r}")
         if isinstance(self.variance, str):
             if self.variance not in {"class", "shared"}:
                 raise ValueError(f'`variance` must be "class", "shared" or a number, not {self.variance!r}')
@@ -73,13 +76,13 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
             raise ValueError(f"`variance` must be above 0 and finite, not {self.variance!r}")
 
     def statistic(self) -> NumberBlock:
-        """Moments of each name of a block."""
+        """Return empty moments for the names of a block."""
         return NumberBlock()
 
     def parts(
         self, features: Mapping[str, float], statistic: NumberBlock, active: Sequence[int], scale: float = 1.0
     ) -> dict[str, list[float]]:
-        """What each number of a block adds; one that nothing was learned of says nothing."""
+        """Return what each number of a block adds to each active class; a name never learned adds nothing."""
         return {
             key: self.log_density(x, statistic.numbers[key], active, scale)
             for key, x in features.items()
@@ -89,10 +92,10 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
     def log_density(
         self, x: float, moments: Moments, active: Sequence[int], scale: float = 1.0
     ) -> list[float]:
-        """``-ln(var)/2 - (x - mean)^2 / (2 var)`` for each active class.
+        """Return ``-ln(var)/2 - (x - mean)^2 / (2 var)`` for each active class.
 
-        A missing number (NaN) says 0. So does every number while all numbers learned were equal, and for a
-        class that has learned none the pooled density stands in.
+        It is 0 for every class if the number is missing (NaN), or as long as all numbers learned are equal. A
+        class that has learned no number gets the pooled density.
         """
         n, pooled = moments.pooled()
         if math.isnan(x) or n == 0 or pooled < VARIANCE_MIN:
@@ -112,7 +115,7 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
     def variances(
         self, moments: Moments, active: Sequence[int], pooled: float, scale: float = 1.0
     ) -> list[float]:
-        """The variance of each active class, `pooled` being that of all numbers about their mean."""
+        """Return the variance of each active class; `pooled` is that of all numbers about their mean."""
         k = self.pseudo_observations * scale
         if isinstance(self.variance, float | int):
             return [float(self.variance)] * len(active)
@@ -131,11 +134,11 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
 
 
 def _log_normal(x: float, mean: float, variance: float) -> float:
-    """The log density of a normal, up to the constant that all have in common."""
+    """Return the log density of a normal distribution, without the constant that all classes share."""
     return -0.5 * math.log(variance) - (x - mean) * (x - mean) / (2.0 * variance)
 
 
 def _log_sum(a: float, b: float) -> float:
-    """``log(exp(a) + exp(b))`` of finite numbers."""
+    """Return ``log(exp(a) + exp(b))`` of two finite numbers."""
     top = max(a, b)
     return top + math.log1p(math.exp(min(a, b) - top))

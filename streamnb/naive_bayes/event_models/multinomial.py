@@ -1,8 +1,8 @@
-"""The multinomial event model: a message is a run of draws from its class's distribution of tokens.
+"""The multinomial event model: a message is a sequence of draws from its class's distribution of tokens.
 
-McCallum and Nigam 1998. `log_likelihood` is the lectures' formula. `against_rest` is what the calibrated
-head reads instead: each token's log odds against the other classes together, so that in more than two
-classes a token is judged "this class or another" and not "this class or nothing".
+`log_likelihood` is the formula of the lectures (McCallum and Nigam 1998). The calibrated head uses
+`against_rest` instead: each token's log odds against the other classes together. So with more than two
+classes a token is evidence for "this class rather than another", not for "this class rather than none".
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ import msgspec
 from streamnb.naive_bayes.event_models.smoothing import Laplace, Smoothing
 from streamnb.naive_bayes.statistics.counts import Counted
 
-LENGTH_EXPONENT = 0.7  # evidence grows with known tokens k as k^0.3: neighbours repeat each other
-RARE_TOKENS = 15.0  # a token seen n times speaks with n / (n + 15) of its voice in the twin features
+# The sum over k known tokens is divided by (1 + k)^0.7, so evidence grows as k^0.3: neighbouring tokens
+# repeat each other's information.
+LENGTH_EXPONENT = 0.7
+RARE_TOKENS = 15.0  # in the shrunk features, a token seen n times has n / (n + 15) of its weight
 SQUARE_LAW_SCALE = 0.25
 RARE_SQUARE_LAW_SCALE = 0.5
 
 
 class TokenOdds(NamedTuple):
-    """What one known token says.
+    """The evidence of one known token.
 
     Parameters
     ----------
     token : str
     f : float
-        Its weight in the message.
+        The token's weight in the message.
     rare : float
-        `f`, less for a token seldom seen.
+        `f`, shrunk if the token was rarely seen.
     d : list of float
-        Per class, its log odds against the rest, centred.
+        Per class, the token's log odds against the other classes, minus the mean over the classes.
     """
 
     token: str
@@ -45,20 +47,21 @@ class TokenOdds(NamedTuple):
 class Multinomial(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="multinomial"
 ):
-    """Tokens drawn from one distribution per class.
+    """A distribution of tokens per class, from which the tokens of a message are drawn independently.
 
     Parameters
     ----------
     smoothing : Smoothing
     weight : {"counts", "boolean", "log"}
-        What a token that stands m times in a message counts: m; 1 (Metsis, Androutsopoulos, Paliouras
-        2006); or ``ln(1 + m)`` rounded to 1/256, so that sums stay exact in any order.
+        The weight f of a token that occurs m times in a message. "counts": m. "boolean": 1 (Metsis,
+        Androutsopoulos, Paliouras 2006). "log": ``ln(1 + m)`` rounded to 1/256, so that sums are exact in
+        any order.
     unknown : {"skip", "smooth"}
-        Whether a token that no class has taught takes part. Smoothed, it votes for the class with fewer
-        tokens; skipped, it is silent.
+        Whether a token that no class has seen is left out, or counts with n_kc = 0, which favours the class
+        with fewer tokens.
     complement : bool
-        Whether a class is judged by the tokens of all other classes, which are more than its own, and the
-        less they explain the message the better for it (Rennie, Shih, Teevan and Karger 2003):
+        Whether a class is scored by the tokens of all other classes, of which there are more: the less they
+        explain the message, the higher the score (Rennie, Shih, Teevan and Karger 2003):
         ``-sum f log[(n_k - n_kc + alpha) / (N - N_c + alpha |V|)]``.
 
     Examples
@@ -81,7 +84,7 @@ class Multinomial(
     complement: bool = False
 
     def features(self, counts: Mapping[str, float]) -> dict[str, float]:
-        """The weight of each distinct token of a message, from how often it stands there."""
+        """Return the weight of each distinct token of a message, from its number of occurrences."""
         if self.weight == "log":
             return {token: log_weight(m) for token, m in counts.items()}
         if self.weight == "boolean":
@@ -91,11 +94,12 @@ class Multinomial(
     def log_likelihood(
         self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0
     ) -> list[float]:
-        """``sum f log phi_kc`` for each active class; minus infinity where maximum likelihood gives 0.
+        """Return ``sum f log phi_kc`` for each active class.
 
-        While no class has counted a token there is no distribution to draw from, and the view says 0. A
-        token that maximum likelihood gives to no class but one is infinite evidence for it by the
-        complement: then the others are at minus infinity, and it at 0.
+        It is 0 for every class as long as no class has counted a token. With maximum likelihood it is minus
+        infinity for a class that has not seen one of the tokens. With maximum likelihood and `complement`, a
+        token that only one class has seen is infinite evidence for that class: it gets 0 and the others minus
+        infinity.
         """
         z = [0.0] * len(active)
         for _, parts in self.token_log_likelihoods(features, counts, active, scale):
@@ -108,7 +112,7 @@ class Multinomial(
     def token_log_likelihoods(
         self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0
     ) -> Iterator[tuple[str, list[float]]]:
-        """``f log phi_kc`` token by token: what `log_likelihood` adds up."""
+        """Yield each token with ``f log phi_kc`` per active class: the terms that `log_likelihood` adds."""
         n, vocabulary = 0.0, len(counts.rows)
         for c in active:
             n += counts.totals[c]
@@ -143,11 +147,11 @@ class Multinomial(
     def token_odds(
         self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0
     ) -> list[TokenOdds]:
-        """Each known token's log odds against the rest of the classes, minus their mean over the classes.
+        """Return each known token's log odds against the other classes, minus their mean over the classes.
 
-        ``d_tc = ln[(n_tc + a) / (n_t - n_tc + a)] - ln[(N_c + aV) / (N - N_c + aV)]`` with V the known
-        tokens and one more, and a the view's Lidstone pseudo-count. Unknown tokens are left out. Of two
-        classes one's odds are the other's, negated.
+        ``d_tc = ln[(n_tc + a) / (n_t - n_tc + a)] - ln[(N_c + aV) / (N - N_c + aV)]``, where V is the number
+        of known tokens plus one, and a is the pseudo-count of the view's Lidstone smoothing. Unknown tokens
+        are left out. With two classes, the odds of one are the negated odds of the other.
         """
         assert isinstance(self.smoothing, Laplace)
         log = math.log
@@ -183,19 +187,20 @@ class Multinomial(
 
 
 VIEW_FEATURES = 4
-"""How many features per class a text view brings to the calibrated head: those of `against_rest`."""
+"""The number of features per class that a text view has in the calibrated head: those of `against_rest`."""
 
 
 def against_rest(odds: Sequence[TokenOdds], n_classes: int) -> list[list[float]]:
-    """Four features per class of what a view's known tokens say together.
+    """Return four features per class, which sum up the evidence of a view's known tokens.
 
-    With ``k = sum f`` and ``Z = (1 + k)^0.7``: ``sum f d / Z``; its square-law twin ``1/4 sum f d|d| / Z``,
-    in which strong tokens speak up; and both with rarely seen tokens shrunk.
+    With ``k = sum f`` and ``Z = (1 + k)^0.7`` they are ``sum f d / Z``; the square-law feature
+    ``1/4 sum f d|d| / Z``, in which strong tokens weigh more; and both again with rarely seen tokens shrunk
+    (there with the factor 1/2 instead of 1/4).
 
     Returns
     -------
     list of four lists of float, each of length `n_classes`
-        All 0 without a known token.
+        All values are 0 if no token is known.
     """
     x, q, rare_x, rare_q = ([0.0] * n_classes for _ in range(VIEW_FEATURES))
     k = 0.0
@@ -217,12 +222,12 @@ def against_rest(odds: Sequence[TokenOdds], n_classes: int) -> list[list[float]]
 
 
 def length_norm(k: float) -> float:
-    """Z, what the features are divided by when the known tokens weigh `k`."""
+    """Return Z, the divisor of the features when the known tokens have the total weight `k`."""
     return math.pow(1.0 + k, LENGTH_EXPONENT)
 
 
 def log_weight(m: float) -> float:
-    """``ln(1 + m)`` rounded to 1/256.
+    """Return ``ln(1 + m)`` rounded to 1/256.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The multivariate normal event model: numbers drawn together, Gaussian discriminant analysis.
+"""The multivariate normal event model (Gaussian discriminant analysis): numbers that are drawn together.
 
-One covariance for all classes makes a linear boundary (LDA), one a class a curved one (QDA). Both are
-divided by the number of messages, as maximum likelihood has it (Ng, CS229 lecture notes, part IV).
+One covariance for all classes makes a linear boundary (LDA), one per class a curved boundary (QDA).
+Covariances are divided by the number of messages, as in maximum likelihood (Ng, CS229 notes, part IV).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamnb.base import Floats
 from streamnb.naive_bayes.statistics.inverse_scatter import VARIANCE_MIN, inverted
 from streamnb.naive_bayes.statistics.scatter import Scatter, present
 
-SPREADS_MAX = 1e100  # further out all is equally impossible, and squares would overflow
+SPREADS_MAX = 1e100  # standard deviations; further out every density is 0, and squares would overflow
 
 
 class Normal(NamedTuple):
@@ -34,7 +34,7 @@ class Normal(NamedTuple):
         The inverse of the covariance, divided by `scale`.
     scale : float
     log_det : float
-        Of the covariance.
+        Log determinant of the covariance.
     """
 
     mean: Floats
@@ -44,53 +44,55 @@ class Normal(NamedTuple):
     log_det: float
 
     def deviation(self, x: Floats) -> Floats:
-        """``x - mean``, at most 1e100 standard deviations."""
+        """Return ``x - mean``, clipped to 1e100 standard deviations."""
         limit = SPREADS_MAX * self.spread
         return np.clip(x - self.mean, -limit, limit)
 
     def log_density(self, x: Floats) -> float:
-        """``-ln|Sigma|/2 - (x - mean)^T Sigma^-1 (x - mean)/2``."""
+        """Return ``-ln|Sigma|/2 - (x - mean)^T Sigma^-1 (x - mean)/2``."""
         off = self.deviation(x)
         return -0.5 * self.log_det - 0.5 * self.scale * float(off @ (self.precision @ off))
 
 
 class Line(NamedTuple):
-    """``intercept + sum_j weights[j] x_j``: theta in the lectures, with ``x_0 = 1``."""
+    """A linear function ``intercept + sum_j weights[j] x_j``: theta in the lectures, with ``x_0 = 1``."""
 
     intercept: float
     weights: dict[str, float]
 
     def at(self, x: Mapping[str, float]) -> float:
-        """The line's value for a message that holds every coordinate."""
+        """Return the function's value for a message that has every coordinate."""
         return math.fsum([self.intercept, *(w * x[name] for name, w in self.weights.items())])
 
 
 class Multivariate(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="multivariate"
 ):
-    """A normal per class over a block of numbers, its covariance shared or the class's own.
+    """A normal distribution per class over a block of d numbers, with a shared covariance or one per class.
 
-    ``Sigma_ij = cross_ij / n_ij`` over the messages that hold both coordinates: with no gaps ``1/m`` times
-    the scatter matrix, as the lectures have it. Until every pair was seen more than d times, and wherever
-    the sums make no safe covariance (a constant, a sum of others), it is steadied by one pseudo-observation
-    of the pooled variance v of each coordinate, about the mean of all classes:
-    ``Sigma_ij = (cross_ij + [i = j] v_i) / sqrt((n_ii + 1) (n_jj + 1))``, positive definite whatever the
-    gaps. (There a covariance seen in few of its messages counts for less.) Shared, each class but one takes
-    a message away: so many means more were estimated.
+    ``Sigma_ij = cross_ij / n_ij``, summed over the messages that have both coordinates. Without gaps this is
+    ``1/m`` times the scatter matrix, as in the lectures. Early on, and whenever the sums give no safe
+    covariance (a constant coordinate, a coordinate that is a sum of others), it is steadied by one
+    pseudo-observation of the pooled variance v of each coordinate, taken about the mean of all classes:
+    ``Sigma_ij = (cross_ij + [i = j] v_i) / sqrt((n_ii + 1) (n_jj + 1))``. This is positive definite whatever
+    is missing: cross is a sum of outer products in which a missing number has the deviation 0. (So a pair
+    that few messages have gets a smaller covariance.)
 
-    A missing coordinate is marginalised: its rows are left out of mean and covariance. A class that never
-    held a coordinate has the pooled mean there, and the pooled variance.
+    A missing coordinate is marginalised: its rows are left out of mean and covariance. A class that never had
+    a coordinate gets the pooled mean and the pooled variance for it.
 
-    Scoring and learning cost O(d^2) a message while no number is missing, by the inverse that the sums keep;
-    where one is, or a pseudo-observation stays, scoring makes an inverse: O(d^3).
+    Scoring and learning cost O(d^2) per message as long as no number is missing, because the sums keep the
+    inverse up to date. With a missing number or the pseudo-observation, scoring inverts a matrix: O(d^3).
 
     Parameters
     ----------
     covariance : {"shared", "class"}
     messages_per_coordinate : float
-        How many times d that is: the pseudo-observation stays until n > `messages_per_coordinate` d. At 1
-        there are just enough messages for a covariance, and it is not a good one: Iris, each flower scored
-        before it is learned, has a log loss of 0.80 with 1 and of 0.16 with 5 (a covariance a class).
+        The pseudo-observation is used until every pair of coordinates was in more than
+        `messages_per_coordinate` d messages. With a shared covariance each class beyond the first counts as
+        one message less, because it estimates a mean of its own. At 1 there are just enough messages for a
+        covariance, but not for a good one: on Iris, each flower scored before it is learned, a covariance per
+        class has a log loss of 0.80 with 1 and of 0.16 with 5.
 
     Raises
     ------
@@ -115,22 +117,22 @@ class Multivariate(
     messages_per_coordinate: float = 1.0
 
     def __post_init__(self) -> None:
-        """Validate `messages_per_coordinate`."""
+        """Check `messages_per_coordinate`."""
         if not 1.0 <= self.messages_per_coordinate < math.inf:
             found = self.messages_per_coordinate
             raise ValueError(f"`messages_per_coordinate` must be at least 1 and finite, not {found!r}")
 
     def statistic(self) -> Scatter:
-        """Scatter that keeps the inverse this covariance needs."""
+        """Return an empty scatter, which keeps the inverse that this covariance needs."""
         return Scatter(shared=self.covariance == "shared")
 
     def log_density(
         self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int], scale: float = 1.0
     ) -> list[float]:
-        """``-ln|Sigma_c|/2 - (x - mean_c)^T Sigma_c^-1 (x - mean_c)/2`` for each active class.
+        """Return ``-ln|Sigma_c|/2 - (x - mean_c)^T Sigma_c^-1 (x - mean_c)/2`` for each active class.
 
-        Missing numbers, names that nobody has taught and coordinates whose numbers were all equal are left
-        out; 0 for every class where nothing remains.
+        Left out are missing numbers, names that were never learned and coordinates whose numbers were all
+        equal. If no coordinate remains, the result is 0 for every class.
 
         Raises
         ------
@@ -147,11 +149,12 @@ class Multivariate(
         active: Sequence[int],
         scale: float = 1.0,
     ) -> dict[str, list[float]]:
-        """What each coordinate adds to `log_density`, per active class.
+        """Return what each coordinate adds to `log_density`, per active class.
 
-        Of the square form a coordinate has its own square and half of each cross term, ``-d_j (Sigma^-1
-        d)_j / 2`` with d the deviations; of the determinant the log of its own variance, and an even share
-        of what the correlations take from the volume. Without correlations it is the Gaussian of `gaussian`.
+        The quadratic form is split into ``-d_j (Sigma^-1 d)_j / 2`` per coordinate, where d are the
+        deviations: a coordinate gets its own square and half of each cross term. Of the log determinant it
+        gets the log of its own variance, and an equal share of the rest, which is due to the correlations.
+        Without correlations the parts equal those of `Gaussian`.
         """
         names, v, normals = self._seen(features, statistic, active, scale)
         parts: dict[str, list[float]] = {name: [] for name in names}
@@ -165,20 +168,24 @@ class Multivariate(
         return parts
 
     def lines(self, scatter: Scatter, active: Sequence[int]) -> list[Line]:
-        """Per active class, its log density as a line, less what all classes have in common.
+        """Return the log density of each active class as a linear function, without the terms common to all.
 
-        ``Sigma^-1 mean_c`` and ``-mean_c^T Sigma^-1 mean_c / 2``, means counted from the pooled one so that
-        an offset costs least. Differences of two lines are those of `log_density` where no number is missing.
+        The functions have the weights ``Sigma^-1 mean_c`` and the intercepts ``-mean_c^T Sigma^-1 mean_c/2``.
+        Means are taken relative to the pooled mean, so that a common offset loses as few digits as possible.
+        If no number is missing, the difference of two functions is the difference of their `log_density`.
 
         Raises
         ------
         ValueError
-            The covariance is each class's own: the boundary is curved.
+            Each class has its own covariance, so the boundary is curved.
         """
         if self.covariance != "shared":
-            raise ValueError("a covariance per class makes a curved boundary: it has no linear weights")
+            raise ValueError(
+                "a covariance per class makes a curved boundary, which has no linear weights; "
+                'use covariance="shared"'
+            )
         block = self._block(scatter, active)
-        if not block.names:  # nothing varies, and nothing is said
+        if not block.names:  # no coordinate varies, so there is no evidence
             return [Line(0.0, {}) for _ in active]
         centre = scatter.pooled()[1][block.live]
         lines = []
@@ -190,7 +197,7 @@ class Multivariate(
         return lines
 
     def theta(self, scatter: Scatter, a: int, b: int, log_prior_odds: float = 0.0) -> Line:
-        """The logistic form: ``P(a | x) = 1 / (1 + exp(-theta.x))`` of two classes, ``x_0 = 1``.
+        """Return the logistic form of two classes: ``P(a | x) = 1 / (1 + exp(-theta.x))`` with ``x_0 = 1``.
 
         Parameters
         ----------
@@ -203,14 +210,14 @@ class Multivariate(
         Raises
         ------
         ValueError
-            The covariance is each class's own.
+            Each class has its own covariance.
         """
         for_a, for_b = self.lines(scatter, [a, b])
         weights = {name: w - for_b.weights[name] for name, w in for_a.weights.items()}
         return Line(for_a.intercept - for_b.intercept + log_prior_odds, weights)
 
     def sample(self, scatter: Scatter, class_index: int, random: Random) -> dict[str, float]:
-        """One message's numbers, drawn from a class's normal; a coordinate always at one value has it."""
+        """Return the numbers of one message, drawn from a class; constant coordinates stay constant."""
         block = self._block(scatter, [class_index])
         drawn = dict(zip(scatter.names, scatter.pooled()[1].tolist(), strict=True))
         if not block.names:
@@ -223,14 +230,14 @@ class Multivariate(
         return drawn | dict(zip(block.names, values.tolist(), strict=True))
 
     def n_parameters(self, n_names: int, n_classes: int) -> int:
-        """Means and covariances; the class prior has `n_classes` - 1 more."""
+        """Return the number of means and covariances; the class prior has `n_classes` - 1 parameters more."""
         matrices = 1 if self.covariance == "shared" else n_classes
         return n_classes * n_names + matrices * (n_names * (n_names + 1) // 2)
 
     def _seen(
         self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int], scale: float
     ) -> tuple[list[str], Floats, list[Normal]]:
-        """The coordinates that take part, the message's numbers and each class's normal over them."""
+        """Return the coordinates that take part, the message's numbers and each class's normal over them."""
         values = present(x)
         block = self._block(scatter, active, scale)
         at = [i for i, name in enumerate(block.names) if name in values]
@@ -249,7 +256,7 @@ class Multivariate(
         return names, v, [Normal(m, *shapes[self._group(c)]) for c, m in zip(active, means, strict=True)]
 
     def _block(self, scatter: Scatter, active: Sequence[int], scale: float = 1.0) -> _Block:
-        """Each active class's normal over all coordinates that vary, worked out once between learnings."""
+        """Return each active class's normal over all coordinates that vary, cached until the sums change."""
         key = (self, tuple(active))
         found = scatter.derived.get(key)
         if isinstance(found, _Block) and found.scale == scale:
@@ -266,7 +273,7 @@ class Multivariate(
         return block
 
     def _shape(self, scatter: Scatter, group: int | None, live: Where, scale: float) -> _Shape:
-        """From the inverse that the sums keep, where they keep one; otherwise a new one is made."""
+        """Return a covariance's shape, from the inverse that the sums keep if there is one, else computed."""
         kept = scatter.inverse_of(group, scale)
         if kept is not None and len(live) == len(scatter.names) and self._enough(kept.free, live, scale):
             log_det = kept.log_det - len(live) * math.log(kept.n)
@@ -276,7 +283,7 @@ class Multivariate(
     def _covariance(
         self, scatter: Scatter, group: int | None, live: Where, scale: float = 1.0
     ) -> _Covariance:
-        """A covariance and its inverse from the sums; see the class for how it is steadied."""
+        """Return a covariance and its inverse, computed from the sums and steadied as the class describes."""
         key = (self, group)
         found = scatter.derived.get(key)
         if isinstance(found, _Covariance) and found.scale == scale:
@@ -294,11 +301,11 @@ class Multivariate(
         return made
 
     def _enough(self, messages: float, live: Where, scale: float) -> bool:
-        """Whether a covariance can do without its pseudo-observation."""
+        """Return whether there are enough messages to do without the pseudo-observation."""
         return messages > self.messages_per_coordinate * len(live) * scale
 
     def _group(self, c: int) -> int | None:
-        """The class whose sums make the covariance; ``None`` for all."""
+        """Return the class whose sums make the covariance of class c; ``None`` means all classes."""
         return None if self.covariance == "shared" else c
 
 
@@ -307,7 +314,7 @@ _Shape = tuple[Floats, Floats, float, float]
 
 
 class _Block(NamedTuple):
-    """The coordinates that vary, where they stand among the names, and a normal per active class."""
+    """The coordinates that vary, their indices among all names, and a normal per active class."""
 
     names: list[str]
     live: Where
@@ -324,17 +331,18 @@ class _Covariance(NamedTuple):
     scale: float = 1.0
 
     def shape(self) -> _Shape:
-        """What a `Normal` has beside its mean."""
+        """Return everything that a `Normal` has except its mean."""
         return np.sqrt(self.sigma.diagonal()), self.precision, 1.0, self.log_det
 
 
 def _try(sigma: Floats) -> _Covariance | None:
+    """Return the covariance with its inverse; ``None`` if it has no reliable inverse."""
     found = inverted(sigma)
     return None if found is None else _Covariance(sigma, *found)
 
 
 def _inverted(sigma: Floats) -> _Covariance:
-    """With its inverse; without its correlations where even so it has none that could be believed."""
+    """Return the covariance with its inverse; without its correlations if it has no reliable inverse."""
     made = _try(sigma)
     if made is not None:
         return made

@@ -1,4 +1,4 @@
-"""Class priors: what is believed of the classes before a message is read."""
+"""Class priors: the probability of each class before a message is read. They are settings, not state."""
 
 from __future__ import annotations
 
@@ -11,57 +11,64 @@ from streamnb.base import Label
 
 
 class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="learned"):
-    """``P(c) = (D_c + smoothing) / (D + smoothing S)`` over the S classes labelled so far."""
+    """The smoothed shares of the stream: ``P(c) = (D_c + smoothing) / (D + smoothing S)``.
+
+    `D_c` of `D` messages were of class c, and S classes have been labelled so far.
+    """
 
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a smoothing below 0, infinite or not a number."""
+        """Raise ``ValueError`` for a smoothing that is negative, infinite or not a number."""
         if not (math.isfinite(self.smoothing) and self.smoothing >= 0):
             raise ValueError(f"`smoothing` must be 0 or above and finite, not {self.smoothing!r}")
 
     def log_p(self, labels: list[Label], class_counts: list[float], scale: float = 1.0) -> list[float]:
-        """Log P(c) of the classes given, which have counts above 0."""
+        """Return log P(c) of the given classes, whose counts are above 0."""
         s = self.smoothing * scale
         total = 0.0
         for count in class_counts:
             total += count
         total += s * len(labels)
         shares = [(count + s) / total for count in class_counts]
-        return [math.log(share) if share > 0 else -math.inf for share in shares]  # 5e-324 of 2 is 0
+        return [math.log(share) if share > 0 else -math.inf for share in shares]  # a share may underflow to 0
 
 
 class UniformPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="uniform"):
-    """Every class labelled so far is as likely as another."""
+    """The same probability for every class labelled so far."""
 
     def log_p(self, labels: list[Label], _class_counts: list[float], _scale: float = 1.0) -> list[float]:
-        """Log P(c): minus the log of how many there are."""
+        """Return log P(c): minus the log of the number of classes."""
         return [-math.log(len(labels))] * len(labels)
 
 
 class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="fixed"):
-    """P(c) as given, whatever the stream's shares; a class that is not named has what one message would.
+    """Given probabilities, whatever the shares of the stream.
+
+    A class that `p` does not name gets 1 / (n + 1) after n messages: the share of one message.
 
     Parameters
     ----------
     p : mapping of class to float
-        Above 0; divided by their sum.
+        Numbers above 0; they are divided by their sum.
 
     Raises
     ------
     ValueError
-        Nothing is given, or a value is not above 0 and finite.
+        `p` is empty, or a value is not above 0 and finite.
     """
 
     p: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        """Validate `p`."""
+        """Check `p`."""
         if not self.p or not all(math.isfinite(value) and value > 0 for value in self.p.values()):
-            raise ValueError("`p` must give at least one class a probability above 0")
+            raise ValueError(
+                "`p` must give at least one class a probability, and each must be finite and above 0"
+            )
 
     def log_p(self, labels: list[Label], class_counts: list[float], scale: float = 1.0) -> list[float]:
-        """Log P(c), up to the constant that the head divides out."""
+        """Return log P(c) up to a constant, which cancels when the head normalises the posterior."""
         total = 0.0
         for value in self.p.values():
             total += value
@@ -75,14 +82,15 @@ class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 class FallbackPrior(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="fallback"
 ):
-    """The stream's shares for a message that says nothing; for any other, all classes are as likely.
+    """The shares of the stream, but only for a message without evidence; for others all classes are equal.
 
-    It is what the complement rule is used with by the peers, who have no prior at all: a message of 99:1
-    classes without a token would else be a toss-up.
+    scikit-learn and river use the complement rule without a prior. Then a message without a known token would
+    be a toss-up even if the classes have shares of 99:1; this prior decides such messages and leaves all
+    others alone.
     """
 
     def log_p(self, labels: list[Label], class_counts: list[float], _scale: float = 1.0) -> list[float]:
-        """Log P(c) of a message that says nothing."""
+        """Return log P(c) of a message without evidence."""
         return LearnedPrior().log_p(labels, class_counts)
 
 

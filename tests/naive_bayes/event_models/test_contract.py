@@ -1,8 +1,9 @@
-"""An event model of one's own: a Poisson, from the formula to the engine.
+"""A user's own event model: a Poisson, from the formula to the engine.
 
-The lectures' invitation is to choose the distribution that fits. Here `x` counts something (visits a day,
-words a line), and a class draws it from a Poisson: ``P(x | c) = lambda_c^x exp(-lambda_c) / x!``. A number,
-its count and its mean are all the statistics there are: `NumberBlock` serves, and the formula is ten lines.
+The lectures invite the reader to choose the distribution that fits. Here `x` counts something (visits per
+day, words per line), and a class draws it from a Poisson: ``P(x | c) = lambda_c^x exp(-lambda_c) / x!``. The
+number of messages and the mean are sufficient statistics, and `NumberBlock` has both, so the event model is
+ten lines of formula.
 """
 
 import math
@@ -29,19 +30,16 @@ from streamnb.wire.score import Output
 
 
 class Poisson(msgspec.Struct, frozen=True):
-    """Counts drawn from a Poisson of each class, its mean steadied by one pseudo-message of the pooled mean.
-
-    ``lambda_c = (sum_c x + lambda) / (n_c + 1)``.
-    """
+    """Counts drawn from a Poisson per class, its mean steadied by one pseudo-message of the pooled mean."""
 
     pseudo_messages: float = 1.0
 
     def statistic(self) -> NumberBlock:
-        """Count and mean of each name."""
+        """Return empty counts and means, by name."""
         return NumberBlock()
 
     def rate(self, statistic: NumberBlock, key: str, c: int) -> float:
-        """lambda_c."""
+        """Return lambda_c."""
         moments = statistic.numbers[key]
         pooled = math.fsum(n * mean for n, mean in zip(moments.n, moments.mean, strict=True)) / sum(moments.n)
         return (moments.n[c] * moments.mean[c] + self.pseudo_messages * pooled) / (
@@ -51,7 +49,7 @@ class Poisson(msgspec.Struct, frozen=True):
     def parts(
         self, features: Mapping[str, float], statistic: NumberBlock, active: Sequence[int]
     ) -> dict[str, list[float]]:
-        """``x log lambda_c - lambda_c``; x! is the same for every class."""
+        """Return ``x log lambda_c - lambda_c``; x! is the same for every class."""
         parts = {}
         for key, x in features.items():
             if key in statistic.numbers:
@@ -61,7 +59,7 @@ class Poisson(msgspec.Struct, frozen=True):
         return parts
 
     def draw(self, statistic: NumberBlock, class_index: int, random: np.random.Generator) -> dict[str, float]:
-        """One message's counts."""
+        """Return the counts of one message."""
         return {
             key: float(random.poisson(self.rate(statistic, key, class_index))) for key in statistic.numbers
         }
@@ -79,7 +77,7 @@ def _learned() -> NaiveBayes:
 
 
 def test_the_posterior_is_the_formula() -> None:
-    """Poisson features give logistic regression's form: log odds linear in x."""
+    """A Poisson feature leads to the form of logistic regression: log odds that are linear in x."""
     model = _learned()
     rates = {
         y: (sum(x["visits"] for x, label in STREAM if label == y) + sum(x["visits"] for x, _ in STREAM) / 60)
@@ -92,7 +90,7 @@ def test_the_posterior_is_the_formula() -> None:
 
 
 def test_it_explains_unlearns_merges_and_is_restored() -> None:
-    """Everything a view of the house can do."""
+    """An own event model supports all that the built-in ones do."""
     model = _learned()
     explanation = model.explain_one({"visits": 11})
     assert explanation is not None
@@ -111,7 +109,7 @@ def test_it_explains_unlearns_merges_and_is_restored() -> None:
 
 
 def test_beside_words_it_enters_the_calibrated_head() -> None:
-    """As one feature with a weight of its own."""
+    """It is one feature of the head, with a weight of its own."""
     model = NaiveBayes([View("words", Words()), *VISITS])
     for x, y in STREAM:
         model.learn_one({"text": f"news of a {'quiet' if y == 'calm' else 'loud'} day", **x}, y)
@@ -120,20 +118,20 @@ def test_beside_words_it_enters_the_calibrated_head() -> None:
 
 
 def test_a_number_alone_is_not_a_block() -> None:
-    """An event model of one's own reads named values."""
+    """An own event model reads named values, so a reader of one number is refused."""
     with pytest.raises(ValueError, match="a number goes with a gaussian"):
         View("visits", Number("visits"), Poisson())
 
 
 def test_another_statistic_is_another_model() -> None:
-    """The fingerprint names the event model."""
+    """The error names the event model, which is part of the fingerprint."""
     gaussian = NaiveBayes([View("visits", Numbers(fields=("visits",)))])
     with pytest.raises(ValueError, match="Poisson"):
         gaussian.merge(_learned())
 
 
 def test_it_runs_in_the_engine_and_goes_on_from_its_snapshot(tmp_path: Path) -> None:
-    """Assembled in code: a settings file names only what the house has."""
+    """The engine is assembled in code, because a settings file can name only built-in event models."""
     log, scores, aside = MemoryLog(1), MemoryLog(1), MemoryLog(1)
     clock = MemoryClock(wall_ms=1_000)
 

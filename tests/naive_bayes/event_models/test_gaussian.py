@@ -1,4 +1,4 @@
-"""The Gaussian event model, by the peers' traps: distance, constants, single observations, units, gaps."""
+"""The Gaussian event model and its traps: distance, constants, single observations, units, gaps."""
 
 import math
 from random import Random
@@ -25,7 +25,7 @@ def _normal(mean: float, n: int = 500, seed: int = 0) -> list[float]:
 
 
 def test_the_density_is_the_formula() -> None:
-    """``var_c = (squares_c + k v) / (n_c + k)``, v the variance of all numbers about their mean."""
+    """``var_c = (squares_c + k v) / (n_c + k)``, where v is the variance of all numbers about their mean."""
     moments = _moments([1.0, 3.0], [11.0, 13.0, 15.0])
     numbers = [1.0, 3.0, 11.0, 13.0, 15.0]
     mean = sum(numbers) / 5
@@ -40,28 +40,28 @@ def test_the_density_is_the_formula() -> None:
 
 @pytest.mark.parametrize("x", [-1e9, -40.0, 0.0, 8.0, 30.0, 40.0])
 def test_T29_the_nearer_class_wins_at_any_distance(x: float) -> None:
-    """A log density has no floor at which two impossible classes become equal."""
+    """There is no lower bound of a log density at which two improbable classes become equal."""
     a, b = Gaussian().log_density(x, _moments(_normal(0.0), _normal(100.0, seed=1)), [0, 1])
     assert a > b
 
 
 @pytest.mark.parametrize("x", [60.0, 92.0, 140.0, 1e9])
 def test_T29_the_same_from_the_other_side(x: float) -> None:
-    """The order is that of distance in the class's own spread."""
+    """The order is that of distance measured in the class's own standard deviation."""
     moments = _moments(_normal(0.0), _normal(100.0, seed=0))
     a, b = Gaussian().log_density(x, moments, [0, 1])
     assert b > a
 
 
 def test_T30_a_constant_class_wins_where_it_matches_exactly() -> None:
-    """Zero variance is steadied by the pooled one."""
+    """Its variance of zero is steadied by the pooled variance."""
     moments = _moments([5.0] * 100, _normal(5.0, 100))
     constant, spread = Gaussian().log_density(5.0, moments, [0, 1])
     assert constant > spread
 
 
 def test_T31_one_observation_a_class_is_enough() -> None:
-    """The nearest wins, by the prior variance."""
+    """The nearest class wins, thanks to the pseudo-observation of the pooled variance."""
     moments = _moments([1.0], [2.0])
     for x, nearer in ((1.0, 0), (2.0, 1), (-7.0, 0), (1.49, 0), (1.51, 1)):
         z = Gaussian().log_density(x, moments, [0, 1])
@@ -70,7 +70,7 @@ def test_T31_one_observation_a_class_is_enough() -> None:
 
 @pytest.mark.parametrize("unit", [1e-12, 1e-6, 1e6, 1e9, 1e12])
 def test_T32_units_do_not_matter(unit: float) -> None:
-    """The differences between classes, which are all that a posterior sees, hold to 1e-9."""
+    """Differences between classes, on which alone the posterior depends, agree to 1e-9."""
     plain = _moments(_normal(0.0, 100), _normal(1.0, 50, seed=1), [2.0])
     scaled = _moments(
         *([x * unit for x in numbers] for numbers in (_normal(0.0, 100), _normal(1.0, 50, seed=1), [2.0]))
@@ -85,7 +85,7 @@ def test_T32_units_do_not_matter(unit: float) -> None:
 
 @given(st.sampled_from([1.0, 1e3, 1e6]))
 def test_T38_an_offset_does_not_matter(offset: float) -> None:
-    """What is far from 0 is not therefore of one piece."""
+    """Numbers far from 0 are told apart as well as numbers near 0."""
     plain = _moments(_normal(0.0, 50), _normal(3.0, 50, seed=1))
     moved = _moments([x + offset for x in _normal(0.0, 50)], [x + offset for x in _normal(3.0, 50, seed=1)])
     z, w = (Gaussian().log_density(x, m, [0, 1]) for x, m in ((1.0, plain), (1.0 + offset, moved)))
@@ -93,12 +93,12 @@ def test_T38_an_offset_does_not_matter(offset: float) -> None:
 
 
 def test_T34_a_missing_number_says_nothing() -> None:
-    """NaN is left out: 0 for every class."""
+    """NaN gives 0 for every class."""
     assert Gaussian().log_density(math.nan, _moments([1.0, 2.0], [5.0]), [0, 1]) == [0.0, 0.0]
 
 
 def test_numbers_all_equal_say_nothing() -> None:
-    """There is no unit to measure a distance in; nor is there before the first number."""
+    """Without a spread there is no unit of distance; there is none before the first number either."""
     assert Gaussian().log_density(9.0, _moments([4.0, 4.0], [4.0]), [0, 1]) == [0.0, 0.0]
     assert Gaussian().log_density(9.0, _moments([], []), [0, 1]) == [0.0, 0.0]
 
@@ -107,7 +107,7 @@ def test_numbers_all_equal_say_nothing() -> None:
     "spread", [1e-320, 1e-200, 1e-162, 5e-162, 1e-161, 3e-161, 1e-155, 1e-150, 1e-100, 1e90]
 )
 def test_a_spread_at_the_edge_of_floating_point_is_finite(spread: float) -> None:
-    """Its square may not exist as a number: then it says nothing, and never an exception or NaN."""
+    """If the square of the spread underflows, the result is 0, and never an exception or NaN."""
     moments = _moments([0.0] * 100, [0.0, 2 * spread])
     for x in (-spread, 0.0, spread, 1.0, 1e100):
         z = Gaussian().log_density(x, moments, [0, 1])
@@ -116,7 +116,7 @@ def test_a_spread_at_the_edge_of_floating_point_is_finite(spread: float) -> None
 
 
 def test_T35_a_class_without_the_number_has_the_pooled_density() -> None:
-    """Neither favoured nor charged a constant: further out than all, it is the broadest."""
+    """No constant favours or penalises the class; far out it wins, because it is the broadest."""
     moments = _moments([0.0, 1.0, 2.0], [9.0, 10.0, 11.0], [])
     pooled = _moments([0.0, 1.0, 2.0, 9.0, 10.0, 11.0])
     mean, variance = 5.5, pooled.squares[0] / 6
@@ -128,10 +128,10 @@ def test_T35_a_class_without_the_number_has_the_pooled_density() -> None:
 
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 def test_T8_parameters_out_of_range_are_refused(value: float) -> None:
-    """At construction."""
+    """The constructor refuses them."""
     with pytest.raises(ValueError, match="0 or above and finite"):
         Gaussian(value)
     with pytest.raises(ValueError, match="above 0 and finite"):
         Gaussian(variance=value)
-    with pytest.raises(ValueError, match="from 0 up to"):
+    with pytest.raises(ValueError, match="at least 0 and below 1"):
         Gaussian(robust=value)

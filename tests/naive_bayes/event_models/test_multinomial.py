@@ -1,4 +1,4 @@
-"""The multinomial event model: what it counts, what a token says, and what tokens say together."""
+"""The multinomial event model: token weights, likelihoods, token odds, and the features made of them."""
 
 import math
 
@@ -37,7 +37,7 @@ def _counts(rows: Rows, n_classes: int = 3) -> ViewCounts:
 
 @given(st.integers(1, 100_000))
 def test_log_weights_are_multiples_of_a_256th(m: int) -> None:
-    """So that their sums are exact; within half a step of ``ln(1 + m)``."""
+    """They are within half a step of ``ln(1 + m)``, and sums of them are exact."""
     weight = log_weight(float(m))
     assert weight * 256 == int(weight * 256)
     assert abs(weight - math.log1p(m)) <= 1 / 512 + 1e-12
@@ -45,7 +45,7 @@ def test_log_weights_are_multiples_of_a_256th(m: int) -> None:
 
 @given(st.lists(st.integers(1, 5000), max_size=50), st.randoms(use_true_random=False))
 def test_sums_of_log_weights_do_not_know_their_order(ms: list[int], random: object) -> None:
-    """To the bit: the reason for the rounding."""
+    """Sums in any order are equal to the bit, which is the reason for the rounding."""
     weights = [log_weight(float(m)) for m in ms]
     total = sum(weights)
     random.shuffle(weights)  # type: ignore[attr-defined]
@@ -53,7 +53,7 @@ def test_sums_of_log_weights_do_not_know_their_order(ms: list[int], random: obje
 
 
 def test_weights_of_a_message() -> None:
-    """As often as it stands there, once, or the logarithm of it."""
+    """The weight is the number of occurrences, 1, or a logarithm."""
     counts = {"a": 1.0, "b": 3.0, "c": 2000.0}
     assert Multinomial(weight="counts").features(counts) == counts
     assert Multinomial(weight="boolean").features(counts) == {"a": 1.0, "b": 1.0, "c": 1.0}
@@ -61,7 +61,7 @@ def test_weights_of_a_message() -> None:
 
 
 def test_features_are_the_messages_own() -> None:
-    """T27: the caller's mapping is not handed on."""
+    """T27: the result is a new mapping, not the caller's."""
     counts = {"a": 1.0}
     assert Multinomial(weight="counts").features(counts) is not counts
 
@@ -73,7 +73,7 @@ def test_features_are_the_messages_own() -> None:
 def test_the_likelihood_is_the_formula(
     rows: Rows, message: dict[str, float], smoothing: Smoothing, unknown: str
 ) -> None:
-    """``sum f log phi_kc``, unknown tokens in it only where they are smoothed."""
+    """``sum f log phi_kc``, with unknown tokens only if they are smoothed."""
     counts = _counts(rows)
     model = Multinomial(smoothing, "counts", unknown)  # type: ignore[arg-type]
     n, vocabulary = sum(map(sum, rows.values())), len(rows)
@@ -97,7 +97,7 @@ def test_the_likelihood_is_the_formula(
 def test_token_by_token_it_is_the_same_sum(
     rows: Rows, message: dict[str, float], smoothing: Smoothing
 ) -> None:
-    """What an explanation lists is what the likelihood adds up, to the bit."""
+    """The parts of an explanation add up to the likelihood, to the bit."""
     counts, model = _counts(rows), Multinomial(smoothing, "counts", "smooth")
     z = [0.0, 0.0, 0.0]
     for _, parts in model.token_log_likelihoods(message, counts, [0, 1, 2]):
@@ -107,7 +107,7 @@ def test_token_by_token_it_is_the_same_sum(
 
 @given(ROWS, MESSAGE)
 def test_classes_without_labels_take_no_part(rows: Rows, message: dict[str, float]) -> None:
-    """A declared class in the middle changes no other class's likelihood."""
+    """A declared class between two others changes no other class's likelihood."""
     spread = {token: [row[0], 0.0, row[1]] for token, row in rows.items() if row[0] + row[1]}
     model = Multinomial(Dirichlet(10.0), "counts", "smooth")
     two = model.log_likelihood(message, _counts({t: [r[0], r[2]] for t, r in spread.items()}, 2), [0, 1])
@@ -115,7 +115,7 @@ def test_classes_without_labels_take_no_part(rows: Rows, message: dict[str, floa
 
 
 def test_maximum_likelihood_of_an_unseen_word_is_nothing() -> None:
-    """Minus infinity for the class that never said it, and never an exception or NaN."""
+    """It is minus infinity for the class that never had the word, and never an exception or NaN."""
     counts = _counts({"a": [1.0, 0.0, 0.0], "b": [0.0, 1.0, 0.0]})
     model = Multinomial(NoSmoothing(), "counts", "smooth")
     assert model.log_likelihood({"a": 2.0}, counts, [0, 1]) == [0.0, -math.inf]
@@ -141,7 +141,7 @@ def test_odds_are_centred_and_of_known_tokens(rows: Rows, message: dict[str, flo
 
 @given(ROWS.filter(bool), MESSAGE)
 def test_two_classes_mirror_each_other(rows: Rows, message: dict[str, float]) -> None:
-    """With two classes, one's odds are the other's with the sign turned: exactly opposed evidence."""
+    """With two classes, the odds of one are the negated odds of the other."""
     rows = {token: row for token, row in rows.items() if row[0] + row[1]}
     odds = Multinomial().token_odds(message, _counts(rows, 2), [0, 1])
     for values in against_rest(odds, 2):
@@ -149,13 +149,13 @@ def test_two_classes_mirror_each_other(rows: Rows, message: dict[str, float]) ->
 
 
 def test_no_known_token_says_nothing() -> None:
-    """All four features are 0, exactly: unknown words do not vote."""
+    """All four features are exactly 0: unknown words are no evidence."""
     assert against_rest([], 3) == [[0.0] * 3] * 4
     assert length_norm(0.0) == 1.0
 
 
 def test_a_worked_example() -> None:
-    """One token, seen 3 times in one class and once in the other, by hand."""
+    """One token, seen 3 times in one class and once in the other, computed by hand."""
     counts = _counts({"a": [3.0, 1.0, 0.0], "b": [1.0, 2.0, 0.0]}, 2)
     (odd,) = Multinomial(Laplace(0.1)).token_odds({"a": 1.0}, counts, [0, 1])
     d = math.log(3.1 / 4.3) - math.log(1.1 / 3.3)  # centred already: the other is its mirror

@@ -1,4 +1,6 @@
-"""The multivariate normal: its formula, its steadying, gaps, its line, its parts, by the peers' traps."""
+"""The multivariate normal: formula, pseudo-observation, gaps, linear form, parts, and the traps of the
+Gaussian.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,7 +25,7 @@ Message = dict[str, float | None]
 
 
 def _scatter(model: Multivariate, *classes: Sequence[Mapping[str, float | None]]) -> Scatter:
-    """In turns, as a stream would bring them."""
+    """Learn the classes' messages in turns, as a stream would bring them."""
     scatter = Scatter(len(classes), shared=model.covariance == "shared")
     for i in range(max(map(len, classes), default=0)):
         for c, messages in enumerate(classes):
@@ -33,7 +35,7 @@ def _scatter(model: Multivariate, *classes: Sequence[Mapping[str, float | None]]
 
 
 def _without_inverses(scatter: Scatter) -> Scatter:
-    """The same sums, from which every inverse has to be made."""
+    """Return the same sums without kept inverses, so that every inverse must be computed."""
     other = Scatter(len(scatter.n), shared=scatter.shared)
     other.merge(scatter, range(len(scatter.n)))
     return other
@@ -44,7 +46,7 @@ def _rows(rows: Floats) -> list[Message]:
 
 
 def _normal(mean: float, d: int, n: int, seed: int = 0) -> list[Message]:
-    """Correlated, of several sizes."""
+    """Return correlated numbers of different scales."""
     rng = np.random.default_rng(seed)
     mixed = rng.normal(size=(n, d)) @ (np.eye(d) + 0.4)
     return _rows(mean + mixed * 2.0 ** np.arange(d))
@@ -54,7 +56,7 @@ def _normal(mean: float, d: int, n: int, seed: int = 0) -> list[Message]:
 
 
 def test_a_tiny_corpus_in_exact_fractions() -> None:
-    """Means and ``Sigma = (1/m) sum (x - mu)(x - mu)^T``, by hand."""
+    """Means and ``Sigma = (1/m) sum (x - mu)(x - mu)^T`` are computed by hand."""
     corpus = [
         [(1, 1), (3, 1), (2, 4), (2, 3)],
         [(6, 6), (8, 9), (7, 5)],
@@ -94,7 +96,7 @@ def test_a_tiny_corpus_in_exact_fractions() -> None:
 @BOTH
 @pytest.mark.parametrize("d", [1, 2, 5, 12])
 def test_kept_and_made_inverses_say_the_same(model: Multivariate, d: int) -> None:
-    """Updated from message to message, or made from the sums at once."""
+    """Densities agree whether inverses were updated message by message or computed from the sums."""
     scatter = _scatter(model, _normal(0.0, d, 60), _normal(2.0, d, 90, seed=1), _normal(5.0, d, 75, seed=2))
     assert all(inverse.matrix is not None for inverse in scatter.inverses)
     made = _without_inverses(scatter)
@@ -105,7 +107,7 @@ def test_kept_and_made_inverses_say_the_same(model: Multivariate, d: int) -> Non
 
 @BOTH
 def test_one_coordinate_is_the_gaussian_without_its_pseudo_observation(model: Multivariate) -> None:
-    """Of one number there is nothing multivariate."""
+    """With one number, the multivariate normal is the univariate one."""
     numbers = [[1.0, 2.0, 6.0, 4.0], [9.0, 11.0, 10.0]]
     scatter = _scatter(model, *([{"a": x} for x in xs] for xs in numbers))
     squares = [14.75, 2.0]
@@ -117,7 +119,7 @@ def test_one_coordinate_is_the_gaussian_without_its_pseudo_observation(model: Mu
 
 
 def test_until_there_are_more_messages_than_coordinates_it_is_the_gaussian() -> None:
-    """One message a class: only the pseudo-observation of the pooled variance, coordinate by coordinate."""
+    """With one message per class, only the pooled pseudo-observation remains, coordinate by coordinate."""
     messages: list[Message] = [{"a": 1.0, "b": 5.0}, {"a": 4.0, "b": -1.0}, {"a": 0.0, "b": 0.5}]
     scatter = _scatter(OWN, *([x] for x in messages))
     x: Message = {"a": 2.0, "b": 1.0}
@@ -145,7 +147,9 @@ def _moments_of_a() -> Moments:
 @pytest.mark.parametrize("times", [1.0, 2.5])
 @pytest.mark.parametrize("n", range(1, 10))
 def test_one_pseudo_observation_until_there_are_enough(model: Multivariate, times: float, n: int) -> None:
-    """``(S + diag v) / (n + 1)`` up to n = d messages of a class (shared: d + 1 of both), or times that."""
+    """``(S + diag v) / (n + 1)`` up to n = d messages of a class (shared: d + 1 of both), or a multiple of
+    that.
+    """
     d = 3
     model = Multivariate(model.covariance, times)
     shared = model.covariance == "shared"
@@ -169,7 +173,7 @@ def test_one_pseudo_observation_until_there_are_enough(model: Multivariate, time
 @BOTH
 @pytest.mark.parametrize("x", [-1e9, -40.0, 0.0, 8.0, 30.0, 40.0])
 def test_T29_the_nearer_class_wins_at_any_distance(model: Multivariate, x: float) -> None:
-    """A log density has no floor at which two impossible classes become equal."""
+    """There is no lower bound of a log density at which two improbable classes become equal."""
     scatter = _scatter(model, _normal(0.0, 2, 500), _normal(100.0, 2, 500, seed=0))
     a, b = model.log_density({"f0": x, "f1": x}, scatter, [0, 1])
     assert a > b
@@ -177,7 +181,7 @@ def test_T29_the_nearer_class_wins_at_any_distance(model: Multivariate, x: float
 
 
 def test_T30_a_constant_class_wins_where_it_matches_exactly() -> None:
-    """A covariance of nothing is steadied by the pooled one."""
+    """Its covariance of zero is steadied by the pooled variance."""
     scatter = _scatter(OWN, [{"f0": 5.0, "f1": 5.0}] * 100, _normal(5.0, 2, 100))
     constant, spread = OWN.log_density({"f0": 5.0, "f1": 5.0}, scatter, [0, 1])
     assert constant > spread
@@ -185,7 +189,7 @@ def test_T30_a_constant_class_wins_where_it_matches_exactly() -> None:
 
 @BOTH
 def test_T31_one_observation_a_class_is_enough(model: Multivariate) -> None:
-    """The nearest wins, by the prior variance."""
+    """The nearest class wins, thanks to the pseudo-observation of the pooled variance."""
     scatter = _scatter(model, [{"a": 1.0, "b": 1.0}], [{"a": 2.0, "b": 2.0}])
     for x, nearer in ((1.0, 0), (2.0, 1), (-7.0, 0), (1.49, 0), (1.51, 1)):
         z = model.log_density({"a": x, "b": x}, scatter, [0, 1])
@@ -195,7 +199,7 @@ def test_T31_one_observation_a_class_is_enough(model: Multivariate) -> None:
 @BOTH
 @pytest.mark.parametrize("unit", [1e-90, 1e-12, 1e-6, 1e6, 1e12, 1e90])
 def test_T32_units_do_not_matter(model: Multivariate, unit: float) -> None:
-    """Each coordinate in its own: the differences between classes hold to 1e-9."""
+    """With other units per coordinate, differences between classes agree to 1e-9."""
     classes = [_normal(0.0, 3, 50), _normal(1.0, 3, 40, seed=1), _normal(4.0, 3, 2, seed=2)]
 
     def scaled(x: Message) -> Message:
@@ -210,7 +214,7 @@ def test_T32_units_do_not_matter(model: Multivariate, unit: float) -> None:
 
 @BOTH
 def test_T38_an_offset_does_not_matter(model: Multivariate) -> None:
-    """What is far from 0 is not therefore of one piece."""
+    """Numbers far from 0 are told apart as well as numbers near 0."""
     classes = [_normal(0.0, 2, 50), _normal(3.0, 2, 50, seed=1)]
     moved = [[{k: (v or 0.0) + 1e6 for k, v in x.items()} for x in messages] for messages in classes]
     z = model.log_density({"f0": 1.0, "f1": 2.0}, _scatter(model, *classes), [0, 1])
@@ -220,7 +224,7 @@ def test_T38_an_offset_does_not_matter(model: Multivariate) -> None:
 
 @BOTH
 def test_T35_a_class_without_the_numbers_has_the_pooled_mean(model: Multivariate) -> None:
-    """Neither favoured nor charged a constant."""
+    """The class is neither favoured nor penalised by a constant."""
     scatter = _scatter(model, _normal(0.0, 2, 30), _normal(6.0, 2, 30, seed=1), [])
     mean = scatter.pooled()[1].tolist()
     centre = model.log_density({"f0": mean[0], "f1": mean[1]}, scatter, [2])[0]
@@ -236,7 +240,7 @@ def test_T35_a_class_without_the_numbers_has_the_pooled_mean(model: Multivariate
 
 @BOTH
 def test_T33_T34_a_missing_number_is_left_out(model: Multivariate) -> None:
-    """Absent, ``None`` and NaN are one thing, when it is learned and when it is scored."""
+    """An absent name, ``None`` and NaN have the same effect, in learning and in scoring."""
     gaps: list[Message] = [{"a": 1.0}, {"a": 1.0, "b": None}, {"a": 1.0, "b": math.nan}]
     full: list[Message] = [{"a": float(i % 3), "b": float(i % 5)} for i in range(15)]
     found = {
@@ -250,7 +254,7 @@ def test_T33_T34_a_missing_number_is_left_out(model: Multivariate) -> None:
 
 @BOTH
 def test_a_missing_coordinate_is_marginalised(model: Multivariate) -> None:
-    """What is left is the normal of the others, as if the coordinate had never been."""
+    """The rest is the normal of the other coordinates, as if the missing one had never existed."""
     classes = [_normal(0.0, 3, 40), _normal(2.0, 3, 50, seed=1)]
     scatter = _scatter(model, *classes)
     for missing in ("f0", "f1", "f2"):
@@ -264,7 +268,7 @@ def test_a_missing_coordinate_is_marginalised(model: Multivariate) -> None:
 
 @BOTH
 def test_an_integral_over_the_missing_coordinate_is_the_marginal(model: Multivariate) -> None:
-    """By numbers: a sum over a fine grid."""
+    """The integral is computed numerically, as a sum over a fine grid."""
     scatter = _scatter(model, _normal(0.0, 2, 40), _normal(2.0, 2, 50, seed=1))
     grid = np.linspace(-60.0, 60.0, 6001)
     whole = np.array([model.log_density({"f0": 1.0, "f1": x}, scatter, [0, 1]) for x in grid.tolist()])
@@ -274,7 +278,7 @@ def test_an_integral_over_the_missing_coordinate_is_the_marginal(model: Multivar
 
 @BOTH
 def test_correlations_survive_gaps(model: Multivariate) -> None:
-    """Each number missing every third time, at random: the covariance is still that of the numbers."""
+    """Although each number is missing every third time, at random, the covariance is that of the numbers."""
     rng = np.random.default_rng(0)
     rows = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.9], [0.9, 1.0]], size=6000)
     rows[rng.random(rows.shape) < 1 / 3] = np.nan
@@ -286,7 +290,7 @@ def test_correlations_survive_gaps(model: Multivariate) -> None:
 
 @BOTH
 def test_a_name_met_late_joins_the_others(model: Multivariate) -> None:
-    """The old numbers keep their variance, the new one begins with the pooled."""
+    """The known numbers keep their variance; the new one begins with the pooled variance."""
     early = [{k: v for k, v in x.items() if k != "f2"} for x in _normal(0.0, 3, 50)]
     scatter = _scatter(model, early, [{k: (v or 0.0) + 3.0 for k, v in x.items()} for x in early])
     query = _normal(1.0, 3, 1, seed=7)[0]
@@ -299,7 +303,7 @@ def test_a_name_met_late_joins_the_others(model: Multivariate) -> None:
 
 
 def _impossible() -> list[Message]:
-    """Each pair alone is strongly correlated, and no three numbers are so."""
+    """Return sums in which each pair is strongly correlated in a way that three numbers cannot be."""
     rng = np.random.default_rng(1)
     messages: list[Message] = []
     for x, e in zip(rng.normal(size=300).tolist(), rng.normal(size=300).tolist(), strict=True):
@@ -310,7 +314,7 @@ def _impossible() -> list[Message]:
 
 @BOTH
 def test_pairs_that_make_no_covariance_are_shrunk_to_one(model: Multivariate) -> None:
-    """Of gaps that contradict each other a safe normal remains, and the signs of what was seen."""
+    """From gaps that contradict each other a safe normal is made; the signs of the correlations remain."""
     scatter = _scatter(model, _impossible(), _impossible())
     for x in ({"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 50.0, "b": -50.0, "c": 50.0}, {"a": 1.0, "b": 1.0}):
         z = model.log_density(x, scatter, [0, 1])
@@ -321,7 +325,7 @@ def test_pairs_that_make_no_covariance_are_shrunk_to_one(model: Multivariate) ->
 
 @BOTH
 def test_coordinates_that_say_nothing_are_left_out(model: Multivariate) -> None:
-    """Those never taught, those always equal; 0 for every class where nothing else is left."""
+    """These are coordinates never learned or always equal; if no other is left, every class gets 0."""
     scatter = _scatter(model, [{"a": 1.0, "k": 0.1}, {"a": 2.0, "k": 0.1}], [{"a": 5.0, "k": 0.1}] * 3)
     z = model.log_density({"a": 3.0}, scatter, [0, 1])
     assert model.log_density({"a": 3.0, "k": 7.0, "new": 9.0}, scatter, [0, 1]) == z
@@ -335,7 +339,7 @@ def test_coordinates_that_say_nothing_are_left_out(model: Multivariate) -> None:
 @BOTH
 @pytest.mark.parametrize("n", [3, 40, 4000])
 def test_a_coordinate_that_follows_from_others_is_no_exception(model: Multivariate, n: int) -> None:
-    """A sum, a copy, and a constant within its class: the pseudo-observation stays, and scores are finite."""
+    """For a sum, a copy or a constant within a class the pseudo-observation stays, and scores are finite."""
     rng = np.random.default_rng(0)
     classes: list[list[Message]] = [
         [{"a": x, "b": y, "sum": x + y, "copy": x, "own": float(c)} for x, y in rng.normal(c, 1.0, (n, 2))]
@@ -354,7 +358,7 @@ def test_a_coordinate_that_follows_from_others_is_no_exception(model: Multivaria
 @BOTH
 @pytest.mark.parametrize("far", [1e50, 1e100, -1e100])
 def test_numbers_as_far_out_as_are_allowed_are_finite(model: Multivariate, far: float) -> None:
-    """Learned or scored, beside spreads as small as are believed."""
+    """They may be learned or scored, beside the smallest spreads that are accepted."""
     tiny: list[Message] = [{"a": 1e-99 * (i % 7), "b": 1e-99 * (i % 5)} for i in range(35)]
     scatter = _scatter(model, tiny, tiny[3:])
     for _ in range(2):
@@ -362,13 +366,13 @@ def test_numbers_as_far_out_as_are_allowed_are_finite(model: Multivariate, far: 
             assert all(map(math.isfinite, model.log_density(x, scatter, [0, 1])))
             assert all(map(math.isfinite, model.parts(x, scatter, [0, 1])["b"]))
         scatter.add({"a": far, "b": far}, 0)
-    with pytest.raises(ValueError, match="within 1e100"):
+    with pytest.raises(ValueError, match="from -1e100 to 1e100"):
         model.log_density({"a": math.inf}, scatter, [0, 1])
 
 
 @BOTH
 def test_scoring_changes_nothing(model: Multivariate) -> None:
-    """Not a bit of the state, whatever is asked."""
+    """No bit of the state changes, whichever method is called."""
     scatter = _scatter(model, _normal(0.0, 3, 40), _normal(2.0, 3, 50, seed=1))
     before = {key: array.tobytes() for key, array in scatter.freeze("x").items()}
     for x in ({"f0": 1.0, "f1": 1.0, "f2": 1.0}, {"f0": 1.0}, {"new": 1.0}):
@@ -396,7 +400,7 @@ WILD_MESSAGE = st.dictionaries(st.sampled_from("abcd"), WILD)
 def test_whatever_was_learned_scores_are_finite(
     learned: list[tuple[Message, int, float]], queries: list[Message], model: Multivariate
 ) -> None:
-    """No exception, no warning, no NaN; and a model that starts again gives the same bits."""
+    """There is no exception, no warning and no NaN, and a restored model gives the same bits."""
     scatter = Scatter(3, shared=model.covariance == "shared")
     for x, c, weight in learned:
         scatter.add(x, c, weight)
@@ -419,7 +423,7 @@ def test_whatever_was_learned_scores_are_finite(
 
 @given(st.integers(1, 6), st.integers(0, 10**6), st.sampled_from([SHARED, OWN]), st.booleans())
 def test_parts_add_up(d: int, seed: int, model: Multivariate, gap: bool) -> None:
-    """To 1e-9, with gaps too, kept inverse or not."""
+    """They add up to 1e-9, with gaps too, and with or without a kept inverse."""
     scatter = _scatter(model, _normal(0.0, d, 40, seed), _normal(3.0, d, 5, seed + 1))
     for x in _normal(1.0, d, 3, seed + 2):
         query = x | ({"f0": None} if gap else {})
@@ -430,7 +434,7 @@ def test_parts_add_up(d: int, seed: int, model: Multivariate, gap: bool) -> None
 
 
 def test_cross_terms_are_halved_between_their_two_coordinates() -> None:
-    """By the formula, for two of them."""
+    """The formula is checked for two coordinates."""
     scatter = _scatter(SHARED, _normal(0.0, 2, 30), _normal(2.0, 2, 30, seed=1))
     sums = scatter.sums()
     p = np.linalg.inv(sums.cross / sums.n)
@@ -447,7 +451,7 @@ def test_cross_terms_are_halved_between_their_two_coordinates() -> None:
 
 @given(st.integers(1, 6), st.integers(0, 10**6), st.floats(-3.0, 3.0))
 def test_two_classes_are_a_logistic_regression(d: int, seed: int, log_prior_odds: float) -> None:
-    """``P(a | x) = 1 / (1 + exp(-theta.x))``, to 1e-9."""
+    """``P(a | x) = 1 / (1 + exp(-theta.x))`` holds to 1e-9."""
     scatter = _scatter(SHARED, _normal(0.0, d, 40, seed), _normal(1.0, d, 60, seed + 1))
     theta = SHARED.theta(scatter, 0, 1, log_prior_odds)
     for x in _normal(0.5, d, 3, seed + 2):
@@ -457,7 +461,7 @@ def test_two_classes_are_a_logistic_regression(d: int, seed: int, log_prior_odds
 
 
 def test_more_classes_have_a_line_each() -> None:
-    """Their differences are the model's, to 1e-9; a class without numbers has one too."""
+    """Differences of the lines are those of the model, to 1e-9; a class without numbers has a line too."""
     scatter = _scatter(SHARED, *(_normal(float(c), 3, 30, seed=c) for c in range(3)), [])
     lines = SHARED.lines(scatter, [0, 1, 2, 3])
     for x in _normal(1.0, 3, 5, seed=9):
@@ -467,14 +471,14 @@ def test_more_classes_have_a_line_each() -> None:
 
 
 def test_a_curved_boundary_has_no_line() -> None:
-    """It says so, and does not make one up."""
+    """Asking for one raises an error."""
     with pytest.raises(ValueError, match="curved"):
         OWN.theta(_scatter(OWN, _normal(0.0, 2, 9), _normal(1.0, 2, 9)), 0, 1)
 
 
 @BOTH
 def test_samples_are_of_the_class(model: Multivariate) -> None:
-    """Mean and covariance come back; a constant is a constant; the seed decides."""
+    """Samples have the class's mean and covariance, a constant stays constant, the seed decides the rest."""
     left: list[Message] = [x | {"k": 7.0} for x in _normal(0.0, 2, 300)]
     right: list[Message] = [x | {"k": 7.0} for x in _normal(9.0, 2, 300, seed=1)]
     scatter = _scatter(model, left, right)
@@ -491,13 +495,13 @@ def test_samples_are_of_the_class(model: Multivariate) -> None:
 
 
 def test_parameters_are_counted() -> None:
-    """Means, and one symmetric matrix or one a class."""
+    """There are the means, and one symmetric matrix or one per class."""
     assert SHARED.n_parameters(4, 3) == 12 + 10
     assert OWN.n_parameters(4, 3) == 12 + 30
 
 
 @pytest.mark.parametrize("value", [0.0, 0.99, -1.0, math.nan, math.inf])
 def test_T8_settings_have_limits(value: float) -> None:
-    """At construction: fewer messages than coordinates make no covariance."""
+    """The constructor refuses values outside them: fewer messages than coordinates make no covariance."""
     with pytest.raises(ValueError, match="at least 1 and finite"):
         Multivariate("shared", value)

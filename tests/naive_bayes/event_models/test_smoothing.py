@@ -1,4 +1,4 @@
-"""Smoothing and priors: every distribution sums to 1, and no setting that cannot is accepted."""
+"""Smoothing and priors: every distribution sums to 1, and a setting that cannot give one is refused."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _p(
 
 @given(COUNTS, st.floats(1e-3, 1e6))
 def test_dirichlet_seen_and_unknown_are_one(counts: list[tuple[int, int]], mu: float) -> None:
-    """T2: the known tokens and the one unknown word share out the whole of 1, in every class."""
+    """T2: the probabilities of all known tokens and of the unknown token sum to 1 in every class."""
     n, vocabulary = float(sum(map(sum, counts))), len(counts)
     for c in (0, 1):
         n_c = float(sum(row[c] for row in counts))
@@ -36,7 +36,7 @@ def test_dirichlet_seen_and_unknown_are_one(counts: list[tuple[int, int]], mu: f
 
 @given(COUNTS, ALPHAS)
 def test_laplace_over_the_vocabulary_is_one(counts: list[tuple[int, int]], alpha: float) -> None:
-    """T2: `alpha` for each token of the vocabulary, no more given out than was added."""
+    """T2: the pseudo-count of the class is `alpha` for each token of the vocabulary."""
     n, vocabulary = float(sum(map(sum, counts))), len(counts)
     for c in (0, 1):
         n_c = float(sum(row[c] for row in counts))
@@ -46,7 +46,7 @@ def test_laplace_over_the_vocabulary_is_one(counts: list[tuple[int, int]], alpha
 
 @given(COUNTS)
 def test_maximum_likelihood_is_the_shares(counts: list[tuple[int, int]]) -> None:
-    """Nothing is added: a count over its total."""
+    """Nothing is added: a probability is a count over its total."""
     n, n_0 = float(sum(map(sum, counts))), float(sum(row[0] for row in counts))
     if n_0:
         shares = [_p(NoSmoothing(), row[0], sum(row), n_0, n, len(counts)) for row in counts]
@@ -57,7 +57,7 @@ def test_maximum_likelihood_is_the_shares(counts: list[tuple[int, int]]) -> None
 def test_dirichlet_follows_the_stream_where_a_class_is_silent(
     counts: list[tuple[int, int]], mu: float
 ) -> None:
-    """For a class without tokens the distribution is the background's own."""
+    """A class without tokens has the background distribution."""
     n, vocabulary = float(sum(map(sum, counts))), len(counts)
     for row in counts:
         background = (sum(row) + 0.5) / (n + (vocabulary + 1) / 2)
@@ -69,20 +69,20 @@ def test_dirichlet_follows_the_stream_where_a_class_is_silent(
 def test_T8_pseudo_counts_that_make_no_distribution_are_refused(
     make: Callable[[float], object], value: float
 ) -> None:
-    """At construction, not at the first message."""
+    """The constructor refuses them, before the first message."""
     with pytest.raises(ValueError, match="above 0"):
         make(value)
 
 
 @pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf])
 def test_T8_a_prior_smoothed_below_nothing_is_refused(value: float) -> None:
-    """0 is allowed: the stream's own shares."""
+    """0 is allowed and gives the shares of the stream."""
     with pytest.raises(ValueError, match="0 or above"):
         LearnedPrior(value)
 
 
 def test_a_fixed_prior_of_nothing_is_refused() -> None:
-    """It would say nothing of any class."""
+    """A prior that names no class defines no probability."""
     with pytest.raises(ValueError, match="at least one class"):
         FixedPrior({})
 
@@ -92,7 +92,7 @@ CLASS_COUNTS = st.lists(st.integers(1, 10_000).map(float), min_size=1, max_size=
 
 @given(CLASS_COUNTS, st.floats(0, 100))
 def test_learned_prior_is_the_smoothed_shares(counts: list[float], smoothing: float) -> None:
-    """``(D_c + s) / (D + s S)``, which sum to 1."""
+    """The shares are ``(D_c + s) / (D + s S)``, and they sum to 1."""
     labels = [str(c) for c in range(len(counts))]
     p = [math.exp(value) for value in LearnedPrior(smoothing).log_p([*labels], counts)]
     total = sum(counts) + smoothing * len(counts)
@@ -102,13 +102,13 @@ def test_learned_prior_is_the_smoothed_shares(counts: list[float], smoothing: fl
 
 @given(CLASS_COUNTS)
 def test_uniform_prior_ignores_the_shares(counts: list[float]) -> None:
-    """One over how many classes were labelled."""
+    """Each class gets one over the number of classes labelled."""
     labels = [str(c) for c in range(len(counts))]
     assert UniformPrior().log_p([*labels], counts) == [-math.log(len(counts))] * len(counts)
 
 
 def test_a_fixed_prior_is_what_was_given() -> None:
-    """Up to the sum; a class without a name in it weighs as one message of all would."""
+    """The given numbers are divided by their sum; a class that is not named gets the share of one message."""
     p = [
         math.exp(value)
         for value in FixedPrior({"ham": 3.0, "spam": 1.0}).log_p(["spam", "ham", "new"], [5.0, 3.0, 1.0])
