@@ -1,6 +1,7 @@
-"""Where records come from and where they go: one module or subpackage per world, behind `Source` and `Sink`.
+"""Transports read records from a log and write records to one, behind the protocols `Source` and `Sink`.
 
-`memory` (tests and examples), `jsonl` (files), `kafka` (kafka-python), `confluent` (librdkafka) and
-`embedded` (the demo's broker) are imported by name, so that nobody needs the client of another. They know
-their client and the offsets of a log. They must not know what is in a record, nor who asks for it.
+There is one module or subpackage per kind of log: `memory` (tests and examples), `jsonl` (files), `kafka`
+(kafka-python), `confluent` (librdkafka) and `embedded` (the demo's broker). Import the one you need by its
+name: then the client libraries of the others need not be installed. A transport knows its client library
+and the offsets of its log. It must not know what a record contains or which part of streamnb reads it.
 """

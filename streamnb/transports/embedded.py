@@ -1,15 +1,15 @@
-"""An embedded broker: a small Kafka inside this process, for the demo and for tests without a set-up.
+"""An embedded Kafka broker inside this process, for the demo and for tests that need no set-up.
 
-It is the mock cluster of librdkafka, the C library that the confluent-kafka wheel carries. librdkafka
-calls that interface experimental and promises nothing of it between versions, which is why pyproject.toml
-pins confluent-kafka below its next major version, and why only the nine functions below are used.
+It is the mock cluster of librdkafka, the C library inside the confluent-kafka wheel. librdkafka calls this
+interface experimental and does not keep it stable between versions. For that reason pyproject.toml pins
+confluent-kafka below its next major version, and this module uses only the nine functions below.
 
-What it is good for: producing, consuming, seeking and resuming, by one consumer without a group.
+It supports producing, consuming, seeking and resuming by one consumer without a group.
 
-What it must not be asked: anything about transactions (their calls succeed and mean nothing), group
-rebalances (it answers a late follower with an error) or retention. It keeps 5 MiB a partition, about
-32,000 messages of 150 bytes, and drops the oldest without a word. A topic that was not named springs into
-being with four partitions when a client asks for it. Nothing survives `close`.
+It does not support transactions (their calls succeed without effect), group rebalances (a follower that
+syncs late gets an error) or configurable retention. It keeps 5 MiB per partition, about 32,000 messages of
+150 bytes, and drops the oldest records silently. It creates an unknown topic with four partitions as soon
+as a client asks for it. Nothing survives `close`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from typing import Self
 from streamnb.errors import SettingsError, TransportError
 
 _HINT = "Install it with: pip install 'streamnb[demo]'"
-_PRODUCER = 0  # rd_kafka_type_t; the mock cluster needs some client to hang on, and this is the lighter
+_PRODUCER = 0  # rd_kafka_type_t; the mock cluster needs a client handle, and a producer is the lighter one
 _CONF_OK = 0  # rd_kafka_conf_res_t
 _ERROR_BYTES = 512
-_MOST = 1000  # brokers, or partitions of a topic: past some number librdkafka ends the process, not the call
+# The limit for brokers and for partitions of a topic: librdkafka aborts the process if a number is too large.
+_MOST = 1000
 
 _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "rd_kafka_conf_new": (ctypes.c_void_p, []),
@@ -48,12 +49,12 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
 
 
 def load_librdkafka(distribution: str = "confluent-kafka") -> ctypes.CDLL:
-    """The librdkafka that an installed distribution carries, its functions declared.
+    """Load the librdkafka inside an installed distribution and declare the functions used here.
 
     Parameters
     ----------
     distribution : str
-        The name under which it was installed.
+        The name of the distribution.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def load_librdkafka(distribution: str = "confluent-kafka") -> ctypes.CDLL:
     Raises
     ------
     SettingsError
-        The distribution is not installed, carries no librdkafka, or one that cannot be used.
+        The distribution is not installed, contains no librdkafka, or contains an unusable one.
     """
     try:
         files = metadata.files(distribution) or []
@@ -71,7 +72,7 @@ def load_librdkafka(distribution: str = "confluent-kafka") -> ctypes.CDLL:
         raise SettingsError(what, _HINT) from None
     shared = [file for file in files if file.name.startswith("librdkafka") and ".so" in file.suffixes]
     if not shared:
-        raise SettingsError(f"The installed {distribution} carries no librdkafka.", _HINT)
+        raise SettingsError(f"The installed {distribution} contains no librdkafka.", _HINT)
     path = str(shared[0].locate())
     try:
         library = ctypes.CDLL(path)
@@ -84,31 +85,31 @@ def load_librdkafka(distribution: str = "confluent-kafka") -> ctypes.CDLL:
 
 
 class EmbeddedBroker:
-    """A Kafka broker in this process, at a free port of the loopback interface, from now until `close`.
+    """A Kafka broker in this process, on a free loopback port, that runs until `close`.
 
     Parameters
     ----------
     topics : mapping of str to int
-        The topics to create, and how many partitions each has, 1 to 1000.
+        The topics to create, each with its number of partitions, 1 to 1000.
     brokers : int
-        How many brokers the cluster has, 1 to 1000. Every topic has one replica.
+        The number of brokers, 1 to 1000. Every topic has one replica.
 
     Attributes
     ----------
     address : str
-        ``127.0.0.1:port``; with several brokers their addresses, separated by commas.
+        ``127.0.0.1:port``; several brokers are separated by commas.
     client : mapping of str to object
-        The settings that kafka-python needs here. The version is named because the mock does not
-        understand how a newer client asks for it; a real broker is better asked.
+        The settings with which kafka-python connects to this broker. They fix ``api_version``, because the
+        mock cannot answer the ApiVersions request of kafka-python 3. Do not set it for a real broker.
 
     Raises
     ------
     ValueError
         The number of brokers, or of a topic's partitions, is out of range.
     SettingsError
-        confluent-kafka is not installed, or carries no usable librdkafka.
+        confluent-kafka is not installed, or contains no usable librdkafka.
     TransportError
-        The broker could not be started, or a topic not created.
+        The broker could not be started, or a topic could not be created.
 
     Examples
     --------
@@ -139,7 +140,7 @@ class EmbeddedBroker:
     def _start(self, brokers: int) -> None:
         library, error = self._library, ctypes.create_string_buffer(_ERROR_BYTES)
         settings = library.rd_kafka_conf_new()
-        # Silence: the client that carries the cluster would warn on stderr that it has no broker itself.
+        # The client that hosts the mock cluster has no broker of its own and would warn about it on stderr.
         done = library.rd_kafka_conf_set(settings, b"log_level", b"0", error, _ERROR_BYTES)
         assert done == _CONF_OK, error.value
         self._handle = library.rd_kafka_new(_PRODUCER, settings, error, _ERROR_BYTES)
@@ -149,7 +150,7 @@ class EmbeddedBroker:
         if not self._cluster:
             raise TransportError(
                 f"The embedded broker did not start its {brokers} broker(s).",
-                "Is the loopback interface up, and are there file descriptors left?",
+                "Check that the loopback interface is up and that file descriptors are left.",
             )
 
     def _create(self, topic: str, partitions: int) -> None:
@@ -161,7 +162,7 @@ class EmbeddedBroker:
             )
 
     def close(self) -> None:
-        """Stop the broker, free its port and forget its records. Closing twice does nothing."""
+        """Stop the broker, free its port and drop its records. Closing twice does nothing."""
         if self._cluster:
             self._library.rd_kafka_mock_cluster_destroy(self._cluster)
             self._cluster = None

@@ -1,4 +1,4 @@
-"""JSON lines as a log: a file or standard input in, a file or standard output out."""
+"""A source that reads a file or standard input line by line, and sinks that append lines to a file."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from streamnb.storage import LineReader, open_append, open_lines
 
 
 class JsonlSource:
-    """A file's lines behind `streamnb.base.protocols.Source`: one partition, a line's number its offset.
+    """A `streamnb.base.protocols.Source` of a file's lines: one partition, whose offsets are line numbers.
 
-    Lines are counted from 0, blank ones too. A last line that is still being written when it is read is
-    taken as it stands.
+    Line numbers start at 0 and count blank lines. If another process is still writing the last line, the
+    part that is there is returned as a record.
 
     Parameters
     ----------
     path : str
-        The file, ``.gz`` to decompress it, or ``-`` for standard input. Standard input is resumed by
-        skipping as many lines: it must be the same input again.
+        The file, or ``-`` for standard input. A name that ends with ``.gz`` is decompressed. Standard
+        input resumes by skipping lines, so the same input must be given again.
     line_bytes_max : int
-        A longer line is reported as unreadable.
+        The longest line in bytes; a longer one is reported as unreadable.
     """
 
     def __init__(self, path: str, line_bytes_max: int) -> None:
@@ -36,16 +36,16 @@ class JsonlSource:
         self._next_offset = 0
 
     def identity(self) -> Mapping[str, str]:
-        """The file's path as it was given; nothing for standard input."""
+        """Return the file's path as given; an empty mapping for standard input, which has no identity."""
         return {} if self._path == "-" else {"file": self._path}
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
-        """Open the file and skip to the position.
+        """Open the file and skip the lines before the position.
 
         Raises
         ------
         PositionError
-            The file is shorter, or the position is of another log.
+            The file has fewer lines than the position, or the position belongs to another log.
         SettingsError
             `start` is not "earliest".
         DataError, StorageError
@@ -54,13 +54,13 @@ class JsonlSource:
         if start != "earliest":
             raise SettingsError(
                 f"The file {self._path} cannot be read from `start = {start!r}`.",
-                'A file has no time and no newest record: set `start = "earliest"`.',
+                'A file has no timestamps and no newest record: set `start = "earliest"`.',
             )
         for partition in next_offsets:
             if partition != self._partition:
                 raise PositionError(
-                    f"The snapshot has a position in {partition}, and this is {self._partition}.",
-                    "Is this the input that the snapshot was made from?",
+                    f"The snapshot has a position in {partition}, but this input is {self._partition}.",
+                    "Give the input that the snapshot was made from.",
                 )
         self.close()
         self._reader = open_lines(self._path, self._line_bytes_max)
@@ -68,18 +68,18 @@ class JsonlSource:
         self._next_offset = self._reader.skip(wanted)
         if self._next_offset < wanted:
             raise PositionError(
-                f"{self._path} has {self._next_offset} lines, fewer than the position {wanted}.",
-                "Is this the input that the snapshot was made from?",
+                f"{self._path} has {self._next_offset} lines, fewer than the snapshot's position {wanted}.",
+                "Give the input that the snapshot was made from.",
             )
         return {self._partition: wanted}
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
-        """At most `records_max` lines; fewer where a pipe has no more of them yet.
+        """Return at most `records_max` lines, and fewer if a pipe has no more of them yet.
 
         Raises
         ------
         DataError, StorageError
-            The file cannot be read further.
+            The rest of the file cannot be read.
         """
         assert self._reader is not None, "open() comes first"
         first = self._next_offset
@@ -113,24 +113,24 @@ class JsonlSource:
         ]
 
     def added(self) -> Mapping[Partition, int]:
-        """None: a file is one partition."""
+        """Return an empty mapping: a file never gains partitions."""
         return {}
 
     def end_offsets(self) -> Mapping[Partition, int] | None:
-        """Unknown: a file does not say how many lines it has."""
+        """Return ``None``: the number of lines is unknown before all are read."""
         return None
 
     def finished(self) -> bool:
-        """Whether the last line was returned; known at the latest after an empty `poll`."""
+        """Return whether `poll` has returned the last line; true at the latest after an empty `poll`."""
         return self._reader is not None and self._reader.ended
 
     @property
     def share_read(self) -> float | None:
-        """How much of the file was read, from 0 to 1; ``None`` where nobody can know."""
+        """The fraction of the file that was read, from 0 to 1; ``None`` if unknown, as for a pipe."""
         return None if self._reader is None else self._reader.share_read
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Do nothing: nobody watches a file's lag."""
+        """Do nothing: no tool measures the lag of a file."""
 
     def close(self) -> None:
         """Close the file. Closing twice does nothing."""
@@ -139,19 +139,22 @@ class JsonlSource:
             self._reader = None
 
 
-class _Lines:
-    """What both sinks share: an appender whose every refusal is a failed delivery, for ever after."""
+class _LineSink:
+    """The base class of both sinks: turns each storage error into a failed delivery.
+
+    The appender fails every call after its first error, because the line it was writing may be torn.
+    """
 
     def __init__(self, path: str) -> None:
         self._appender = open_append(path)
 
-    def flush(self, timeout_ms: int) -> None:  # noqa: ARG002 - the disk takes the time it takes
-        """Return when every line is on the disk.
+    def flush(self, timeout_ms: int) -> None:  # noqa: ARG002 - fsync has no timeout
+        """Return when every line is on disk.
 
         Raises
         ------
         DeliveryError
-            One is not; with a `BrokenPipeError` as its cause where a pipe's reader has gone.
+            A line is not on disk. The error's cause is a `BrokenPipeError` if the reader of a pipe has gone.
         """
         with self._delivery():
             self._appender.sync()
@@ -173,8 +176,8 @@ class _Lines:
             raise DeliveryError(error.what, error.hint) from error
 
 
-class JsonlSink(_Lines):
-    """Records' values as lines, behind `streamnb.base.protocols.Sink`; keys and headers are left out.
+class JsonlSink(_LineSink):
+    """A `streamnb.base.protocols.Sink` that appends each record's value as a line, without key and headers.
 
     Parameters
     ----------
@@ -184,17 +187,17 @@ class JsonlSink(_Lines):
     Raises
     ------
     SettingsError, StorageError
-        It cannot be opened for appending.
+        The file cannot be opened for appending.
     """
 
     def publish(
         self,
-        partition: int,  # noqa: ARG002 - a file has one
+        partition: int,  # noqa: ARG002 - a file has one partition
         values: Sequence[bytes | None],
-        keys: Sequence[bytes | None],  # noqa: ARG002 - a line has none
-        headers: Sequence[Headers],  # noqa: ARG002 - a line has none
+        keys: Sequence[bytes | None],  # noqa: ARG002 - not written
+        headers: Sequence[Headers],  # noqa: ARG002 - not written
     ) -> None:
-        """Write each value, one line of JSON, and a newline.
+        """Write each value, which must be one line of JSON, and a newline.
 
         Raises
         ------
@@ -202,19 +205,18 @@ class JsonlSink(_Lines):
             A line could not be written, now or earlier.
         """
         lines = [value for value in values if value is not None]
-        assert len(lines) == len(values), "a tombstone is no line"
-        assert b"\n" not in b"".join(lines), "a value with a newline is no line"
+        assert len(lines) == len(values), "a tombstone cannot be written as a line"
+        assert b"\n" not in b"".join(lines), "a value must not contain a newline"
         self._write(lines)
 
 
-class JsonlDeadLetters(_Lines):
-    """Whole records as lines, their bytes unchanged, behind `streamnb.base.protocols.Sink`.
+class JsonlDeadLetters(_LineSink):
+    """A `streamnb.base.protocols.Sink` that appends each record as a line of JSON and keeps every byte.
 
-    A line is ``{"headers": {name: text}, "key": base64 or null, "value": base64 or null}``. A header that is
-    not UTF-8 is ``{"base64": ...}`` in the place of its text, and a name that stands several times has a list
-    of them. The values come back, one after the other, with ``jq -r '.value // empty | @base64d'``, and with
-    their exact bytes, whatever they are, with
-    ``[base64.b64decode(json.loads(line)["value"] or "") for line in file]``.
+    A line is ``{"headers": {name: text}, "key": base64 or null, "value": base64 or null}``. A header value
+    that is not UTF-8 is ``{"base64": ...}`` instead of text, and a header name that occurs several times has
+    a list of values. ``jq -r '.value // empty | @base64d'`` prints the values that are text;
+    ``[base64.b64decode(json.loads(line)["value"] or "") for line in file]`` returns the exact bytes of all.
 
     Parameters
     ----------
@@ -224,7 +226,7 @@ class JsonlDeadLetters(_Lines):
     Raises
     ------
     SettingsError, StorageError
-        It cannot be opened for appending.
+        The file cannot be opened for appending.
     """
 
     def publish(
@@ -234,7 +236,7 @@ class JsonlDeadLetters(_Lines):
         keys: Sequence[bytes | None],
         headers: Sequence[Headers],
     ) -> None:
-        """Write each record as a line.
+        """Write each record as one line of JSON.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""A log in memory, with the source, sink and clock to drive an engine without a broker.
+"""A log in memory, with a source, a sink and a clock, to run an engine without a broker.
 
-It ships with the package, so that what embeds an engine can be tested as streamnb itself is. Nothing here
-waits, and nothing is random: a log is read in the order in which it was appended to, partitions interleaved.
+It is part of the package so that an application that embeds an engine can test it as streamnb tests itself.
+Nothing here waits and nothing is random: records are read in the order of the appends, across partitions.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from streamnb.transports.positions import check_positions
 
 
 class Mark(Enum):
-    """What may stand in a `MemoryLog` between records, takes no offset and works once."""
+    """A marker between the records of a `MemoryLog`. It has no offset and takes effect once."""
 
     CRASH = "crash"
     END = "end"
 
 
 CRASH = Mark.CRASH
-"""The poll that would pass it raises `Crash`."""
+"""Makes the poll that reaches it raise `Crash`."""
 
 END = Mark.END
-"""The source that reaches it is finished until it is opened again."""
+"""Makes the source that reaches it report `finished` until it is opened again."""
 
 
 class Crash(BaseException):
-    """The process dies here: raised by `MemorySource.poll` at a `CRASH` mark, for a test to catch.
+    """The sudden death of the process: `MemorySource.poll` raises it at a `CRASH` mark, for a test to catch.
 
-    It is no `Exception`, so that nothing which handles errors can handle it.
+    It is not an `Exception`, so that no error handling of the engine can catch it.
     """
 
 
 class MemoryRecord(NamedTuple):
-    """One record of a `MemoryLog`, as `RecordBatch` has it in columns."""
+    """One record of a `MemoryLog`, with the fields that are columns in `RecordBatch`."""
 
     partition: int
     offset: int
@@ -53,20 +53,20 @@ class MemoryLog:
     Parameters
     ----------
     partitions : int
-        How many, at least 1.
+        The number of partitions, at least 1.
     topic : str
-        Its name.
+        The topic's name.
     topic_id : str
-        What tells it from another topic of the same name.
+        The topic's id, which distinguishes it from another topic of the same name.
 
     Attributes
     ----------
     elements : list of MemoryRecord or Mark
-        What was appended, in order.
+        All records and marks, in the order of the appends.
     spent : set of int
-        Where in `elements` the marks stand that have worked.
+        The indices in `elements` of the marks that have taken effect.
     begin, end : list of int
-        The first offset held, and the offset after the last, of each partition.
+        For each partition the first offset that was not deleted, and the offset after the last record.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class MemoryLog:
         Returns
         -------
         int
-            The record's offset; for a mark, the offset that the partition's next record will have.
+            The record's offset; for a mark, the offset of the partition's next record.
         """
         offset = self.end[partition]
         if isinstance(value, Mark):
@@ -108,12 +108,12 @@ class MemoryLog:
         return offset
 
     def delete_before(self, partition: int, offset: int) -> None:
-        """Delete a partition's records before `offset`, as retention does."""
+        """Delete the partition's records before `offset`, as Kafka's retention does."""
         assert self.begin[partition] <= offset <= self.end[partition], offset
         self.begin[partition] = offset
 
     def records(self, partition: int) -> list[MemoryRecord]:
-        """The partition's records that were not deleted, in order."""
+        """Return the partition's records that were not deleted, in order of offset."""
         return [
             element
             for element in self.elements
@@ -123,20 +123,20 @@ class MemoryLog:
         ]
 
     def partitions(self) -> list[Partition]:
-        """The partitions, in order of number."""
+        """Return the partitions, in order of number."""
         return [Partition(self.topic, number) for number in range(len(self.end))]
 
 
 class MemorySource:
-    """A `MemoryLog` behind `streamnb.base.protocols.Source`; `poll` never waits.
+    """A `streamnb.base.protocols.Source` of a `MemoryLog`; `poll` never waits.
 
-    Records come in the order in which they were appended. A mark is met after every record appended before
-    it and works once: a source opened on the same log after that passes it.
+    `poll` returns records in the order of the appends. A mark takes effect after every record that was
+    appended before it, and only once: a source that is opened on the same log later skips it.
 
     Attributes
     ----------
     committed : dict of Partition to int
-        The offsets of every `commit`, the last of each partition.
+        The last offset that `commit` received for each partition.
     """
 
     def __init__(self, log: MemoryLog) -> None:
@@ -147,16 +147,16 @@ class MemorySource:
         self._finished = False
 
     def identity(self) -> Mapping[str, str]:
-        """The log's names and ids."""
+        """Return the ids of the cluster and of the topic."""
         return {"cluster": "memory", f"topic {self._log.topic}": self._log.topic_id}
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
-        """Take every partition and go to its position.
+        """Assign every partition and seek to its position.
 
         Raises
         ------
         PositionError
-            The log has no such partition, begins after, or ends before, a position.
+            A partition of `next_offsets` does not exist, begins after its position or ends before it.
         """
         log = self._log
         begin, end = (dict(zip(log.partitions(), ends, strict=True)) for ends in (log.begin, log.end))
@@ -174,12 +174,12 @@ class MemorySource:
         return taken
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:  # noqa: ARG002 - never waits
-        """At most `records_max` records, one batch a partition, up to the next mark.
+        """Return at most `records_max` records before the next mark, in one batch per partition.
 
         Raises
         ------
         Crash
-            Nothing stands before a `CRASH` mark any more.
+            The next element is a `CRASH` mark.
         PositionError
             Records were deleted before they were read.
         """
@@ -207,26 +207,26 @@ class MemorySource:
         return [self._batch(number, records) for number, records in sorted(taken.items())]
 
     def added(self) -> Mapping[Partition, int]:
-        """What `MemoryLog.begin` and `end` have gained."""
+        """Assign the partitions that the log has gained, and return their first offsets."""
         new = [partition for partition in self._log.partitions() if partition.number not in self._positions]
         found = {partition: self._log.begin[partition.number] for partition in new}
         self._positions |= {partition.number: offset for partition, offset in found.items()}
         return found
 
     def end_offsets(self) -> Mapping[Partition, int] | None:
-        """The offset after each partition's last record; marks do not count."""
+        """Return the offset after each partition's last record; marks have no offset."""
         return dict(zip(self._log.partitions(), self._log.end, strict=True))
 
     def finished(self) -> bool:
-        """Whether an `END` mark was reached since the source was opened."""
+        """Return whether `poll` has reached an `END` mark since the source was opened."""
         return self._finished
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Keep the offsets in `committed`."""
+        """Store the offsets in `committed`."""
         self.committed.update(next_offsets)
 
     def close(self) -> None:
-        """Let go of the positions. Closing twice does nothing."""
+        """Drop the positions. Closing twice does nothing."""
         self._positions = {}
 
     def _first(self, number: int, start: Start) -> int:
@@ -239,7 +239,7 @@ class MemorySource:
         return self._log.end[number]
 
     def _first_element(self) -> int:
-        """Where to read on: the first record not passed yet, and the marks right before it."""
+        """Return the index of the first mark right before the first unread record, or of that record."""
         elements = self._log.elements
         index = 0
         for i, element in enumerate(elements):
@@ -255,7 +255,7 @@ class MemorySource:
             if position < begin:
                 raise PositionError(
                     f"{partition} begins at offset {begin}: offsets {position} to {begin - 1} are lost.",
-                    "They were deleted before they were learned: keep records longer than a stop lasts.",
+                    "They were deleted before they were read: lengthen the retention.",
                 )
 
     def _batch(self, number: int, records: Sequence[MemoryRecord]) -> RecordBatch:
@@ -271,19 +271,19 @@ class MemorySource:
 
 
 class MemorySink:
-    """A `MemoryLog` behind `streamnb.base.protocols.Sink`.
+    """A `streamnb.base.protocols.Sink` that appends to a `MemoryLog`.
 
     Parameters
     ----------
     log : MemoryLog
-        A record from input partition p goes to partition p modulo the log's.
+        A record from input partition p goes to partition p modulo the log's partition count.
     fail_after : int or None
-        How many records are delivered before every further one is lost; ``None``: no end.
+        The number of records to deliver before all further ones are lost; ``None`` delivers all.
 
     Attributes
     ----------
     flushed : int
-        Records acknowledged by a `flush`.
+        The number of records that `flush` has acknowledged.
     """
 
     def __init__(self, log: MemoryLog, fail_after: int | None = None) -> None:
@@ -300,7 +300,7 @@ class MemorySink:
         keys: Sequence[bytes | None],
         headers: Sequence[Headers],
     ) -> None:
-        """Append the records; a loss shows at the next call, as with a broker.
+        """Append the records. A lost record raises only at the next call, as with a real broker.
 
         Raises
         ------
@@ -317,7 +317,7 @@ class MemorySink:
             self._delivered += 1
 
     def flush(self, timeout_ms: int) -> None:  # noqa: ARG002 - nothing to wait for
-        """Count what was published as acknowledged.
+        """Acknowledge all published records.
 
         Raises
         ------
@@ -328,25 +328,25 @@ class MemorySink:
         self.flushed = self._delivered
 
     def close(self) -> None:
-        """Do nothing, however often."""
+        """Do nothing: there is nothing to release."""
 
     def _check(self) -> None:
         if self._lost:
             raise DeliveryError(
                 f"A record for {self._log.topic} was lost after {self._delivered} were delivered.",
-                "`fail_after` asked for it.",
+                "The sink was built with `fail_after`.",
             )
 
 
 class MemoryClock:
-    """A clock moved by hand, behind `streamnb.base.protocols.Clock`.
+    """A `streamnb.base.protocols.Clock` that only `advance` moves.
 
     Parameters
     ----------
     monotonic_s : float
-        Where the seconds that never go back begin.
+        The initial monotonic time in seconds.
     wall_ms : int
-        Where the milliseconds since 1970 begin.
+        The initial wall time in milliseconds since 1970.
 
     Examples
     --------
@@ -361,15 +361,15 @@ class MemoryClock:
         self._wall_ms = wall_ms
 
     def monotonic_s(self) -> float:
-        """Seconds since the clock was made, and where it began."""
+        """Return the monotonic time: the initial seconds plus all advances."""
         return self._monotonic_s
 
     def wall_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Return the wall time in milliseconds since 1970."""
         return self._wall_ms
 
     def advance(self, seconds: float) -> None:
-        """Move both times on by `seconds`, at least 0."""
+        """Move both times forward by `seconds`, which must not be negative."""
         assert seconds >= 0, seconds
         self._monotonic_s += seconds
         self._wall_ms += round(seconds * 1000)

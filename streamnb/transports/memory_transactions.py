@@ -1,4 +1,4 @@
-"""Transactions in memory, as a broker has them: what a batch publishes is seen when it is committed."""
+"""Transactions over logs in memory: the records of an uncommitted transaction are removed again."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from streamnb.transports.memory import MemoryLog
 
 
 class MemoryBroker:
-    """What outlives a process: the offsets that were committed, who may commit, and what nobody ended.
+    """The state that a broker keeps when a process dies: committed offsets, epoch, an open transaction.
 
     Attributes
     ----------
     committed : dict of Partition to int
+        The committed next offset of each partition.
     epoch : int
-        Of the newest producer.
+        The epoch of the newest producer; producers with an older one are fenced.
     """
 
     def __init__(self) -> None:
@@ -25,16 +26,16 @@ class MemoryBroker:
         self._before: list[tuple[MemoryLog, int, list[int]]] = []
 
     def begin(self, logs: Collection[MemoryLog]) -> None:
-        """Remember where the logs end."""
+        """Open a transaction: remember where each log ends."""
         self._before = [(log, len(log.elements), list(log.end)) for log in logs]
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Let what was appended since stand."""
+        """Keep the records appended since `begin`, and store the offsets."""
         self._before = []
         self.committed.update(next_offsets)
 
     def roll_back(self) -> None:
-        """Take it out again."""
+        """Remove the records appended since `begin`; do nothing if no transaction is open."""
         for log, length, end in self._before:
             del log.elements[length:]
             log.end[:] = end
@@ -48,14 +49,16 @@ class MemoryTransactions:
     ----------
     broker : MemoryBroker
     logs : collection of MemoryLog
-        What the sinks append to. A record of a transaction that was not committed is taken out again.
+        The logs that the sinks append to. The records of a transaction that was never committed are removed
+        from them.
     name : str
+        The name under which offsets are committed.
 
     Examples
     --------
     >>> log, broker = MemoryLog(), MemoryBroker()
     >>> first, second = MemoryTransactions(broker, [log]), MemoryTransactions(broker, [log])
-    >>> first.recover([]), first.begin(), log.append(b"seen by nobody"), second.recover([])
+    >>> first.recover([]), first.begin(), log.append(b"never committed"), second.recover([])
     ({}, None, 0, {})
     >>> log.records(0)
     []
@@ -69,11 +72,11 @@ class MemoryTransactions:
 
     @property
     def name(self) -> str:
-        """The name it was given."""
+        """The name given at construction."""
         return self._name
 
     def recover(self, partitions: Collection[Partition]) -> Mapping[Partition, int]:
-        """Shut out earlier learners, take out what they left open, and say which offsets are committed."""
+        """Fence earlier learners, roll back their open transaction, and return the committed offsets."""
         self._broker.epoch += 1
         self._epoch = self._broker.epoch
         self._broker.roll_back()
@@ -85,19 +88,19 @@ class MemoryTransactions:
         self._broker.begin(self._logs)
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Let everybody see what was appended, and keep the offsets.
+        """Commit the records appended since `begin`, and the offsets.
 
         Raises
         ------
         FencedError
-            Another learner has begun.
+            Another learner has called `recover` since.
         """
         self._check()
         self._broker.commit(next_offsets)
 
     def close(self) -> None:
-        """Do nothing: what is open stays open until another learner begins."""
+        """Do nothing: an open transaction stays open until the next `recover` rolls it back."""
 
     def _check(self) -> None:
         if self._epoch != self._broker.epoch:
-            raise FencedError("Another learner has begun.", "Let only one run.")
+            raise FencedError("This learner was fenced: another one has started.", "Run only one learner.")

@@ -1,4 +1,4 @@
-"""Whether the positions of a snapshot still lie in the log."""
+"""Check that a log still holds the positions of a snapshot, so that no record is skipped silently."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ from streamnb.errors import PositionError
 def check_positions(
     next_offsets: Mapping[Partition, int], begin: Mapping[Partition, int], end: Mapping[Partition, int]
 ) -> None:
-    """Every position must lie in its log, between the first record kept and the end.
+    """Check that every position lies between the first offset of its partition and the end of the log.
 
     Parameters
     ----------
     next_offsets : mapping of Partition to int
-        Of a snapshot.
+        The positions of a snapshot.
     begin, end : mapping of Partition to int
-        Of the log now.
+        The first offset and the end offset of each partition now.
 
     Raises
     ------
     PositionError
-        Records may be lost: which, what may have happened, and where `engine.on_data_loss` could go on.
+        Records may be lost. The error names the missing offsets and the likely cause; its `resume` holds the
+        offset at which ``engine.on_data_loss = "skip"`` would continue.
     """
     found: list[tuple[str, str]] = []
     resume: dict[tuple[str, int], int | None] = {}
     for partition, offset in next_offsets.items():
         first, last = begin.get(partition), end.get(partition)
         if first is None or last is None:
-            hint = "The topic was made again with fewer partitions, or is no longer in `topics`."
-            found.append((f"{partition} is gone, and the snapshot was at its offset {offset}.", hint))
+            hint = "The topic was recreated with fewer partitions, or was removed from `topics`."
+            found.append((f"{partition} is gone; the snapshot's next offset in it is {offset}.", hint))
             resume[partition] = None
         elif offset < first:
-            hint = "The topic's retention removed them: lengthen it, and start from a newer snapshot."
+            hint = "The topic's retention deleted them: lengthen it, and start from a newer snapshot."
             missing = f"offsets {offset} to {first - 1} ({first - offset} records at most) are missing"
             found.append((f"{partition} begins at offset {first}: {missing}.", hint))
             resume[partition] = first
         elif offset > last:
-            hint = "The topic was made again, or its newest records were lost with their broker."
+            hint = "The topic was recreated, or its newest records were lost with a broker."
             missing = f"offsets {last} to {offset - 1}, already learned, are missing"
             found.append((f"{partition} ends at offset {last}: {missing}.", hint))
             resume[partition] = last
     if found:
         what = " ".join(sentence for sentence, _ in found)
-        allow = '`engine.on_data_loss = "skip"` goes on without them, and says so in every later snapshot.'
+        allow = '`engine.on_data_loss = "skip"` continues without them and notes it in every later snapshot.'
         raise PositionError(what, f"{found[0][1]} {allow}", resume)

@@ -33,7 +33,7 @@ def test_every_missing_range_is_named_with_the_setting_that_would_allow_it() -> 
     assert caught.value.what == (
         "mail-0 begins at offset 6: offsets 4 to 5 (2 records at most) are missing. "
         "mail-1 ends at offset 7: offsets 7 to 8, already learned, are missing. "
-        "mail-2 is gone, and the snapshot was at its offset 2."
+        "mail-2 is gone; the snapshot's next offset in it is 2."
     )
     assert 'engine.on_data_loss = "skip"' in caught.value.hint
     assert caught.value.resume == {A: 6, B: 7, C: None}

@@ -136,5 +136,5 @@ def test_a_missing_library_is_named_with_what_to_install(monkeypatch: pytest.Mon
 
 def test_a_distribution_without_the_library_is_refused() -> None:
     """A build against the system's librdkafka carries none."""
-    with pytest.raises(SettingsError, match="The installed pytest carries no librdkafka"):
+    with pytest.raises(SettingsError, match="The installed pytest contains no librdkafka"):
         load_librdkafka("pytest")

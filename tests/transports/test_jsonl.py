@@ -91,7 +91,7 @@ def test_a_position_past_the_end_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "a", b"0\n1\n")
     source = JsonlSource(path, 100)
 
-    with pytest.raises(PositionError, match="has 2 lines, fewer than the position 3"):
+    with pytest.raises(PositionError, match="has 2 lines, fewer than the snapshot's position 3"):
         source.open({Partition(path, 0): 3}, "earliest")
     with pytest.raises(PositionError, match="a position in mail-0"):
         source.open({Partition("mail", 0): 1}, "earliest")

@@ -103,7 +103,7 @@ def test_a_position_that_the_log_does_not_hold_is_refused() -> None:
     for position, what in (
         ({P0: 1}, r"memory-0 begins at offset 2: offsets 1 to 1 \(1 records at most\) are missing"),
         ({P0: 6}, r"memory-0 ends at offset 5: offsets 5 to 5, already learned, are missing"),
-        ({P1: 0}, r"memory-1 is gone, and the snapshot was at its offset 0"),
+        ({P1: 0}, r"memory-1 is gone; the snapshot's next offset in it is 0"),
     ):
         with pytest.raises(PositionError, match=what):
             source.open(position, "earliest")
