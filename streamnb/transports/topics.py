@@ -1,4 +1,8 @@
-"""What Kafka's topics are through either client: what is never left to a setting, a source, a sink."""
+"""Base classes of both Kafka transports, and the client settings that a user may not override.
+
+kafka-python and librdkafka differ in names and defects; the contract with the engine does not. This module
+holds the part of it that needs no client: topic and position checks, error sentences, commits for lag tools.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +19,19 @@ log = logging.getLogger(__name__)
 LINGER_MS = 20
 BATCH_BYTES = 256 * 1024
 
-_EXACTLY_ONCE = "positions are kept in the snapshot, so that every record is learned exactly once"
-_ACKNOWLEDGED = "a score counts only when every replica in sync has it, once and in order"
-_NO_GROUP = "one learner owns its partitions and joins no group"
-_TRANSACTIONS = "transactions are the engine's to begin and to commit"
+_EXACTLY_ONCE = "the snapshot keeps the positions, so that every record is learned exactly once"
+_ACKNOWLEDGED = "a score counts as published only when every in-sync replica has it, once and in order"
+_NO_GROUP = "the learner assigns its partitions itself and joins no consumer group"
+_TRANSACTIONS = "the engine begins and commits transactions"
 
 OWNED_BY_BOTH: Mapping[str, str] = {
     "enable.auto.commit": _EXACTLY_ONCE,
     "auto.commit.interval.ms": _EXACTLY_ONCE,
-    "auto.offset.reset": "a position that the log does not hold stops the stream instead of skipping records",
+    "auto.offset.reset": "a position that the log no longer holds must stop the stream, not skip records",
     "isolation.level": "records of an aborted transaction must not be learned",
     "allow.auto.create.topics": "a misspelt topic must be an error, not a new topic",
     "check.crcs": "a damaged record must not be learned",
-    "group.id": "the group that lag tools look at has a setting of its own",
+    "group.id": "use `source.group`, the group under which lag tools find the positions",
     "group.instance.id": _NO_GROUP,
     "partition.assignment.strategy": _NO_GROUP,
     "session.timeout.ms": _NO_GROUP,
@@ -39,14 +43,14 @@ OWNED_BY_BOTH: Mapping[str, str] = {
     "enable.idempotence": _ACKNOWLEDGED,
     "retries": _ACKNOWLEDGED,
     "max.in.flight.requests.per.connection": _ACKNOWLEDGED,
-    "delivery.timeout.ms": "the sink has a setting of its own for it",
-    "partitioner": "a score goes to the partition that its record came from",
+    "delivery.timeout.ms": "the sink's own `delivery_timeout_ms` and `in_flight_max` take its place",
+    "partitioner": "a score goes to the partition with the number of its input partition",
 }
-"""Kafka's settings, by Kafka's own names, that both transports choose, and why."""
+"""The client settings, by Kafka's own names, that both transports fix, each with the reason for it."""
 
 
 class Secret(str):
-    """A password that does not show where settings are printed, a client's own debug messages included."""
+    """A password whose `repr` is masked, so that printed settings and a client's debug log do not show it."""
 
     __slots__ = ()
 
@@ -55,12 +59,12 @@ class Secret(str):
 
 
 def checked_topics(topics: Sequence[str]) -> list[str]:
-    """The topics to read, each once, in order.
+    """Return the topics to read, sorted and without duplicates.
 
     Raises
     ------
     SettingsError
-        There is none.
+        The list is empty.
     """
     if not topics or isinstance(topics, str):
         raise SettingsError("`topics` names no topic.", 'Give a list, such as ["mail"].')
@@ -68,18 +72,18 @@ def checked_topics(topics: Sequence[str]) -> list[str]:
 
 
 def no_topic(topic: str, brokers: str) -> TransportError:
-    """The error for a topic that must exist."""
-    hint = "Create it, or correct the name; topics are never created by reading or scoring."
+    """Return the error for a topic that does not exist, although it must."""
+    hint = "Create it, or correct its name; reading and scoring never create a topic."
     return TransportError(f"Topic {topic} does not exist at {brokers}.", hint)
 
 
 def check_partitions(found: Mapping[str, int], wanted: Mapping[str, int]) -> None:
-    """Topics have as many partitions as were asked for.
+    """Check that each topic has the wanted number of partitions.
 
     Raises
     ------
     TransportError
-        One existed before, with another number of them.
+        A topic already existed with another number of partitions.
     """
     for name, count in found.items():
         if count != wanted[name]:
@@ -94,21 +98,22 @@ def starting_positions(
     end: Mapping[Partition, int],
     at_time: Callable[[int], Mapping[Partition, int | None]],
 ) -> dict[Partition, int]:
-    """Where reading starts in each partition, as `streamnb.base.protocols.Source.open` says.
+    """Return the first offset to read in each partition, by the rules of `Source.open` in the protocols.
 
     Parameters
     ----------
     next_offsets, start
-        As of `Source.open`.
+        The arguments of `Source.open`.
     begin, end : mapping of Partition to int
-        Of the log now.
+        The first offset and the end offset of each partition now.
     at_time : callable
-        The offset of the first record from a time in milliseconds on, ``None`` where there is none.
+        Returns, for a time in milliseconds since 1970, the offset of the first record at or after it in each
+        partition, and ``None`` for a partition without such a record.
 
     Raises
     ------
     PositionError
-        The log does not hold a position.
+        The log does not hold a position of `next_offsets`.
     SettingsError
         `start` is before 1970.
     """
@@ -124,27 +129,28 @@ def starting_positions(
     return {one: end[one] if at is None else at for one, at in at_time(start).items()}
 
 
-def gone(what: str) -> PositionError:
-    """The error for a position that the log held when it was opened."""
-    hint = "Lengthen the topic's retention, and start from a snapshot whose positions it still holds."
+def position_lost(what: str) -> PositionError:
+    """Return the error for a position that the log held at `open` and no longer holds."""
+    hint = "Lengthen the topic's retention, and start from a snapshot whose positions the log still holds."
     return PositionError(what, hint)
 
 
 class TopicSource(ABC):
-    """Topics of Kafka, every partition of them, as a client of either kind reads them.
+    """A source that reads every partition of its Kafka topics; the base class for both clients.
 
     Parameters
     ----------
     topics : sequence of str
-        Topics that exist.
+        Names of topics. They must exist when the source is opened.
     brokers : str
+        The bootstrap servers as an error message names them.
     group : str, optional
-        The consumer group under which `commit` leaves positions for lag tools.
+        The consumer group to which `commit` commits positions, for lag tools only.
 
     Raises
     ------
     SettingsError
-        There is no topic.
+        `topics` is empty.
     """
 
     def __init__(self, topics: Sequence[str], brokers: str, group: str | None) -> None:
@@ -156,29 +162,34 @@ class TopicSource(ABC):
         return f"{type(self).__name__}({self._topics}, {self._brokers!r})"
 
     def finished(self) -> bool:
-        """Whether no record will ever follow: never."""
+        """Return False: a topic has no end."""
         return False
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Leave the positions with the group, without joining it; a failure is only logged."""
+        """Commit the positions to the group, without joining it, and only log a failure.
+
+        Only lag tools read them: recovery takes its positions from the snapshot.
+        """
         if self._group is not None and next_offsets:
-            refused = self._tell_group(next_offsets)
-            if refused:
+            failure = self._commit_to_group(next_offsets)
+            if failure:
                 log.warning(
-                    "Group %s was not told the positions, for lag tools only: %s", self._group, refused
+                    "The positions were not committed to group %s, which only lag tools read: %s",
+                    self._group,
+                    failure,
                 )
 
     @abstractmethod
-    def _tell_group(self, next_offsets: Mapping[Partition, int]) -> str:
-        """Leave the positions with the group; why it was refused, empty where it was not."""
+    def _commit_to_group(self, next_offsets: Mapping[Partition, int]) -> str:
+        """Commit the positions to the group; return the cause of a failure, or an empty string."""
 
     def _identity(self, cluster: str | None, topic_ids: Mapping[str, str]) -> dict[str, str]:
-        """The ids by the names that a snapshot has for them, where Kafka has them."""
+        """Return the ids under their names in a snapshot, without those that the broker does not have."""
         ids = {"cluster": cluster} | {f"topic {name}": topic_ids[name] for name in sorted(topic_ids)}
         return {name: known for name, known in ids.items() if known}
 
     def _partitions(self, counts: Mapping[str, int]) -> list[Partition]:
-        """Every partition of the topics, of which each has that many.
+        """Return every partition of the topics, given the number of partitions of each existing topic.
 
         Raises
         ------
@@ -192,17 +203,19 @@ class TopicSource(ABC):
 
 
 class TopicSink:
-    """A topic of Kafka, every record of which is acknowledged by all replicas in sync.
+    """A sink that writes to one Kafka topic and waits for all in-sync replicas; the base for both clients.
 
-    A record from input partition p goes to partition p modulo the topic's partitions, so that the records
-    of one input partition keep their order. The first failure stays, and every call says so from then on.
+    A record from input partition p goes to output partition p modulo the topic's partition count, so that
+    the records of one input partition keep their order. The sink remembers the first failed delivery and
+    raises it from every later call: what follows a lost record must not reach a snapshot.
 
     Parameters
     ----------
     topic : str
     brokers : str
+        The bootstrap servers as an error message names them.
     described : mapping of str to int
-        The topic's partitions, if it exists.
+        The number of partitions of each existing topic.
 
     Raises
     ------
@@ -222,11 +235,11 @@ class TopicSink:
         return f"{type(self).__name__}({self._topic!r}, {self._brokers!r})"
 
     def _fail(self, target: int | None, cause: object) -> None:
-        """Remember the first failure; called by a client's thread too."""
+        """Remember the first failed delivery. A client's own thread may call this too."""
         if self._failure is None:
             where = self._topic if target is None else f"{self._topic}-{target}"
             what = f"A record for {where} was not delivered: {cause}."
-            self._failure = DeliveryError(what, "Start again: the engine resumes from its last snapshot.")
+            self._failure = DeliveryError(what, "Restart streamnb: it resumes from its last snapshot.")
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -234,4 +247,4 @@ class TopicSink:
 
     def _not_acknowledged(self, waiting: int, timeout_ms: int) -> DeliveryError:
         what = f"{waiting} records for topic {self._topic} were not acknowledged within {timeout_ms} ms."
-        return DeliveryError(what, "Check that the brokers run; nothing was snapshotted.")
+        return DeliveryError(what, "Check that the brokers run; no snapshot was taken.")

@@ -34,7 +34,7 @@ from streamnb.transports.confluent.client import (
     translated,
 )
 from streamnb.transports.confluent.sink import ConfluentSink
-from streamnb.transports.topics import TopicSource, gone, starting_positions
+from streamnb.transports.topics import TopicSource, position_lost, starting_positions
 
 from confluent_kafka import (  # isort: skip  the room above says what to install where it is missing
     Consumer,
@@ -250,7 +250,7 @@ class ConfluentSource(TopicSource):
     def _failure_of(self, error: KafkaError, partition: Partition, offset: int) -> TransportError | None:
         """What an error means for the stream; ``None`` for one that passes."""
         if error.code() in _GONE:
-            return gone(f"{partition} no longer holds the position {offset} ({reason(error)}).")
+            return position_lost(f"{partition} no longer holds the position {offset} ({reason(error)}).")
         if error.code() in _DAMAGED:
             hint = 'Read it through `kind = "kafka"`, which reports damaged records and goes on.'
             return TransportError(f"{partition} is damaged at offset {offset}: {reason(error)}.", hint)
@@ -265,7 +265,7 @@ class ConfluentSource(TopicSource):
         """The offset after the last committed record of each partition now."""
         return self._ends(sorted(self._next_offsets))[1]
 
-    def _tell_group(self, next_offsets: Mapping[Partition, int]) -> str:
+    def _commit_to_group(self, next_offsets: Mapping[Partition, int]) -> str:
         asker = self._asking()
         offsets = [TopicPartition(*one, offset) for one, offset in next_offsets.items()]
         deadline_s = time.monotonic() + COMMIT_TIMEOUT_S

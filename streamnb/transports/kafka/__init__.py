@@ -1,6 +1,8 @@
-"""Apache Kafka through kafka-python: source, sink, and transactions for scores exactly once.
+"""Apache Kafka through kafka-python: a source, a sink, and transactions for exactly-once scores.
 
-It knows kafka-python, the ways in which that client loses records or hangs, and what is done about each.
+It knows kafka-python and the defects with which that client loses records or hangs, and works around each
+of them. tests/transports/kafka/README.md lists the defects with the tests that show them. It must not know
+librdkafka, what a record contains, or who polls it.
 """
 
 from streamnb.transports.kafka.client import create_topics, describe_topics

@@ -1,7 +1,7 @@
-"""What the Kafka source, the sink and the checks share: settings, connecting, topics, the client's errors.
+"""Settings, connections, topics and errors of kafka-python, shared by the source, the sink and the checks.
 
-Nothing of kafka-python leaves the transports: its exceptions become a `TransportError`, its loggers stay
-quiet unless an application gives them a level.
+No type of kafka-python leaves the transports. Its exceptions become a `TransportError`; its loggers report
+only warnings, and print nothing to stderr, unless the application configures them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from streamnb.transports.kafka.connections import NetClient
 from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_partitions
 
 BOOTSTRAP_TIMEOUT_MS = 30_000
-RECONNECT_BACKOFF_MAX_MS = 1_000  # the client's own 30 s would outlast by far a broker that is back
-UNKNOWN_TOPIC = 3  # the broker's numbers for an error
+RECONNECT_BACKOFF_MAX_MS = 1_000  # the client's default is 30 s; Kafka's own clients use 1 s
+UNKNOWN_TOPIC = 3  # these two are error codes of the Kafka protocol
 TOPIC_EXISTS = 36
 
-_BYTES = "records cross the transport as bytes"
+_BYTES = "keys and values pass the transport as bytes"
 
 OWNED: Mapping[str, str] = {name.replace(".", "_"): why for name, why in OWNED_BY_BOTH.items()} | {
     "default_offset_commit_callback": OWNED_BY_BOTH["enable.auto.commit"],
@@ -33,22 +33,23 @@ OWNED: Mapping[str, str] = {name.replace(".", "_"): why for name, why in OWNED_B
     "value_deserializer": _BYTES,
     "key_serializer": _BYTES,
     "value_serializer": _BYTES,
-    "max_poll_records": "the engine says with each poll how many records it takes",
-    "consumer_timeout_ms": "the engine says with each poll how long it waits",
-    "kafka_client": "the transport builds the connection",
+    "max_poll_records": "the engine passes the number of records with each poll",
+    "consumer_timeout_ms": "the engine passes the timeout with each poll",
+    "kafka_client": "the transport supplies its own connections",
 }
-"""The client's settings that the transport chooses, and why."""
+"""The settings of kafka-python that the transport fixes, each with the reason for it."""
 
 _KNOWN = {*KafkaConsumer.DEFAULT_CONFIG, *KafkaProducer.DEFAULT_CONFIG, *KafkaAdminClient.DEFAULT_CONFIG}
 
 
-def client_settings(client: Mapping[str, object]) -> dict[str, object]:
-    """The user's settings for kafka-python, checked; secrets are masked wherever they are printed.
+def kafka_python_settings(client: Mapping[str, object]) -> dict[str, object]:
+    """Return the user's settings for kafka-python, checked, with defaults, and with secrets masked in print.
 
     Raises
     ------
     SettingsError
-        A setting is the transport's own or unknown to kafka-python, or `bootstrap_servers` is missing.
+        The transport fixes one of the settings, kafka-python does not know it, or `bootstrap_servers` is
+        missing.
     """
     settings = dict(client)
     for name, value in settings.items():
@@ -56,8 +57,8 @@ def client_settings(client: Mapping[str, object]) -> dict[str, object]:
             raise SettingsError(f"`{name}` cannot be set: {OWNED[name]}.", "Remove it.")
         if name not in _KNOWN:
             near = difflib.get_close_matches(name, _KNOWN - OWNED.keys(), 1)
-            hint = f"Did you mean `{near[0]}`?" if near else "See the settings of kafka-python."
-            raise SettingsError(f"`{name}` is not a setting of the Kafka client.", hint)
+            hint = f"Did you mean `{near[0]}`?" if near else "See the settings of kafka-python's clients."
+            raise SettingsError(f"`{name}` is not a setting of kafka-python.", hint)
         if isinstance(value, str) and ("password" in name or "proxy" in name):
             settings[name] = Secret(value)
     if not settings.get("bootstrap_servers"):
@@ -70,33 +71,33 @@ def client_settings(client: Mapping[str, object]) -> dict[str, object]:
 
 
 def brokers(settings: Mapping[str, object]) -> str:
-    """The bootstrap servers as one would write them in a message."""
+    """Return the bootstrap servers as text, for an error message."""
     servers = settings["bootstrap_servers"]
     return servers if isinstance(servers, str) else ", ".join(map(str, servers))  # type: ignore[call-overload]
 
 
 def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: object) -> KafkaConsumer:
-    """A connected client of kafka-python.
+    """Return a connected client of kafka-python.
 
     Parameters
     ----------
     kind : type
-        A consumer, a producer or an admin client.
+        The class of a consumer, a producer or an admin client.
     settings : mapping
-        From `client_settings`; what belongs to another kind is left out.
+        The result of `kafka_python_settings`; settings that `kind` does not have are left out.
     **owned
-        The transport's own settings.
+        The settings that the transport fixes.
 
     Raises
     ------
     SettingsError
-        The client refuses its settings.
+        The client rejects its settings.
     TransportError
-        No broker answered within ``bootstrap_timeout_ms``.
+        No broker answered within ``bootstrap_timeout_ms``, or authentication failed.
     """
     logger = logging.getLogger("kafka")
     if not logger.handlers:
-        # Without a handler of its own the client's every reconnect would go to stderr.
+        # Without a handler, logging's last resort would print every reconnect of the client to stderr.
         logger.addHandler(logging.NullHandler())
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)
@@ -111,14 +112,16 @@ def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: 
         return kind(**passed, **owned, kafka_client=net_client)
     except (KafkaConfigurationError, ValueError, TypeError, AssertionError, RuntimeError) as error:
         _close(begun)
-        raise SettingsError(f"The Kafka client refuses its settings: {error}.", "Correct them.") from None
+        hint = "Correct the setting that the message names."
+        raise SettingsError(f"kafka-python rejects its settings: {error}.", hint) from None
     except (KafkaError, OSError) as error:
         failure, refused = (begun[-1].failure, begun[-1].refused()) if begun else (None, False)
         _close(begun)
-        why = str(failure or error).rpartition("Error: ")[2].rstrip(".")  # without the names of classes
+        why = str(failure or error).rpartition("Error: ")[2].rstrip(".")  # drops the class names in front
         if refused:
             hint = "Check `security_protocol`, `sasl_mechanism`, the user, the password and `ssl_cafile`."
-            raise TransportError(f"Kafka at {brokers(settings)} refuses to let us in: {why}.", hint) from None
+            what = f"Authentication with Kafka at {brokers(settings)} failed: {why}."
+            raise TransportError(what, hint) from None
         waited = f"within {settings['bootstrap_timeout_ms']} ms"
         hint = "Check `bootstrap_servers`, the security settings, and that the broker runs."
         what = f"No Kafka broker answered at {brokers(settings)} {waited}: {why}."
@@ -126,30 +129,30 @@ def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: 
 
 
 def _close(begun: Sequence[NetClient]) -> None:
-    """End what a constructor left running when it failed: an IO thread and its sockets."""
+    """Close what a failed constructor of kafka-python 3.0.12 leaves running: an IO thread and its sockets."""
     for client in begun:
         client.close()
 
 
 @contextmanager
 def translated(what: str, settings: Mapping[str, object]) -> Iterator[None]:
-    """Turn the client's exceptions inside the block into a `TransportError` that begins with `what`."""
+    """Translate the client's exceptions in the block to a `TransportError` that begins with `what`."""
     try:
         yield
     except (KafkaError, OSError) as error:
-        hint = "Check that the brokers run and what they log."
+        hint = "Check that the brokers run, and read their logs."
         raise TransportError(f"{what} failed at {brokers(settings)}: {error}.", hint) from error
 
 
 def describe(
     admin: KafkaAdminClient, topics: Sequence[str], settings: Mapping[str, object]
 ) -> dict[str, dict[str, Any]]:
-    """What the cluster says of each topic; one that does not exist is left out.
+    """Return the cluster's description of each existing topic by name; missing topics are left out.
 
     Raises
     ------
     TransportError
-        The brokers do not answer, or do not let us see a topic.
+        The brokers do not answer, or this user may not describe a topic.
     """
     with translated("Looking up topics", settings):
         found = admin.describe_topics(list(topics))
@@ -159,22 +162,22 @@ def describe(
         if error.errno == 0:
             described[topic["name"]] = topic
         elif error.errno != UNKNOWN_TOPIC:
-            hint = "Check its name and the user's rights."
+            hint = "Check the topic's name and the user's ACLs."
             raise TransportError(f"Topic {topic['name']} cannot be used: {error.description}", hint)
     return described
 
 
 def describe_topics(client: Mapping[str, object], topics: Sequence[str]) -> dict[str, int]:
-    """How many partitions each topic has; a topic that does not exist is left out.
+    """Return the number of partitions of each existing topic; missing topics are left out.
 
     Raises
     ------
     SettingsError
-        A setting is unknown, or the transport's own.
+        A setting is unknown, or the transport fixes it.
     TransportError
-        No broker answers, or a topic may not be seen.
+        No broker answers, or this user may not describe a topic.
     """
-    settings = client_settings(client)
+    settings = kafka_python_settings(client)
     admin = connect(KafkaAdminClient, settings)
     try:
         found = describe(admin, topics, settings)
@@ -184,18 +187,18 @@ def describe_topics(client: Mapping[str, object], topics: Sequence[str]) -> dict
 
 
 def create_topics(client: Mapping[str, object], topics: Mapping[str, int]) -> None:
-    """Create topics with that many partitions each and wait until they can be used.
+    """Create topics, each with its number of partitions, and wait until the brokers list them.
 
-    A topic that exists with that many partitions is left as it is.
+    A topic that already exists with that number of partitions stays as it is.
 
     Raises
     ------
     SettingsError
-        A setting is unknown, or the transport's own.
+        A setting is unknown, or the transport fixes it.
     TransportError
-        No broker answers, a topic is refused, or exists with another number of partitions.
+        No broker answers, the broker rejects a topic, or a topic exists with another number of partitions.
     """
-    settings = client_settings(client)
+    settings = kafka_python_settings(client)
     admin = connect(KafkaAdminClient, settings)
     try:
         with translated("Creating topics", settings):
@@ -205,7 +208,7 @@ def create_topics(client: Mapping[str, object], topics: Mapping[str, int]) -> No
             if answer["error_code"] not in {0, TOPIC_EXISTS}:
                 said = answer.get("error_message") or for_code(answer["error_code"]).description
                 what = f"Topic {answer['name']} cannot be created: {said.rstrip('.')}."
-                raise TransportError(what, "Choose another name, or ask for the right to create it.")
+                raise TransportError(what, "Choose another name, or ask for the right to create topics.")
         with translated("Waiting for new topics", settings):
             admin.wait_for_topics(list(topics))
         found = describe(admin, list(topics), settings)

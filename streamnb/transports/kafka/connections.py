@@ -1,12 +1,16 @@
-"""kafka-python's connections, kept to their time: what is not answered, or fails oddly, is tried again.
+"""kafka-python's connections with deadlines, backoff and error causes that 3.0.12 leaves out.
 
-Four of its ways (3.0.12; README.md of its tests) would leave a client deaf or busy for good. A TLS handshake
-has no deadline, and whoever asks for the connection meanwhile waits with it. The loop that hears of new
-leaders and partitions ends with the first error that is not Kafka's. A connection that is refused after it
-was made counts as one that succeeded, so that the next is tried at once. And why one failed is forgotten.
+Four defects of 3.0.12 are worked around here (tests/transports/kafka/README.md):
+
+- A TLS handshake has no deadline. A client whose broker does not answer it waits for ever.
+- The loop that refreshes the metadata ends with the first error that is not a `KafkaError`. The client then
+  never learns of new leaders and partitions.
+- A connection that the broker closes right after accepting it counts as a success, so the client reconnects
+  without a pause, hundreds of times a second.
+- The cause of a failed connection is lost, so a wrong password looks like a broker that does not answer.
 """
 
-# ruff: noqa: SLF001  the client has no public names for its connections
+# ruff: noqa: SLF001  the client has no public names for the state of its connections
 
 from __future__ import annotations
 
@@ -23,20 +27,22 @@ from kafka.errors import (
 from kafka.net.compat import KafkaNetClient
 from kafka.net.selector import TaskState
 
-SETUP_TIMEOUT_MAX_MS = 10_000  # for a connection; it grows with every failure, to 30 s of its own accord
-LATE_S = 0.1
-DELAY_MIN_MS = 50  # before a producer looks again whether a connection is there; answers wake it anyway
+SETUP_TIMEOUT_MAX_MS = (
+    10_000  # the setup timeout grows with every failure, up to this; the client's default limit is 30 s
+)
+LATE_S = 0.1  # lets a deadline of the client itself come first
+DELAY_MIN_MS = 50  # the least pause before the sender checks a connection again; a response wakes it sooner
 
 _REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
 
 
 class NetClient(KafkaNetClient):  # type: ignore[misc]
-    """The connections of one client.
+    """The connections of one client of kafka-python.
 
     Attributes
     ----------
     failure : BaseException or None
-        Why the last connection that failed did.
+        The cause of the last failed connection.
     """
 
     def __init__(self, **configs: object) -> None:
@@ -48,23 +54,27 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
         self._refresh, cluster.refresh_metadata = cluster.refresh_metadata, self._refresh_metadata
 
     def close(self, node_id: int | str | None = None) -> None:
-        """Close one connection, or all of them and the IO thread."""
+        """Close one connection, or all connections and the IO thread."""
         if node_id is not None:
             super().close(node_id)
             return
         transports = [conn.transport for conn in self._manager._conns.values()]
         super().close()
-        # The client half-closes and stops the thread that would have closed: the socket stays open.
+        # 3.0.12 shuts a socket down for writing and stops the thread that would close it: it stays open.
         for transport in transports:
             if transport is not None:
                 transport.abort()
 
     def connection_delay(self, node_id: int | str) -> float:
-        """Milliseconds, which is what the producer takes them for, until a connection may be tried again."""
+        """Return the milliseconds until a connection may be tried again, at least `DELAY_MIN_MS`.
+
+        3.0.12 returns seconds, which its producer takes for milliseconds, and 0 while a connection is being
+        made: the sender thread would check it in a busy loop.
+        """
         return max(1000.0 * float(super().connection_delay(node_id)), DELAY_MIN_MS)
 
     def refused(self) -> bool:
-        """Whether the last one failed for a name, a password or a certificate, and would again."""
+        """Return whether the last failure was an authentication error, which a retry cannot mend."""
         return isinstance(self.failure, _REFUSALS) or isinstance(
             getattr(self.failure, "__context__", None), ssl.SSLCertVerificationError
         )
@@ -75,7 +85,7 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
 
         def end() -> None:
             late = KafkaConnectionError("not connected in time")
-            if task.state is TaskState.WAIT_IO:  # in a handshake: everything after it has a deadline
+            if task.state is TaskState.WAIT_IO:  # in the TLS handshake, the only step without a deadline
                 waited_for = [key.fileobj for key in net._selector.get_map().values() if task in key.data]
                 task.inject_exc(late)
                 net._add_ready_task(task)
@@ -84,24 +94,26 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
             elif conn.initializing:
                 conn.close(late)
 
-        # Where the client has a deadline itself, it comes first.
+        # `LATE_S` lets a deadline of the client itself come first.
         deadline = net.call_at(timeout_at + LATE_S, end)
         try:
             await self._begin(node, conn, timeout_at=timeout_at, **more)
         finally:
             net.cancel(deadline)
+        # 3.0.12 has reset the backoff although the connection failed in its setup: count the failure.
         if conn.closed and self._failures(node.node_id) <= failures:
             manager._backoff[node.node_id] = (failures, 0.0, 0.0)
             manager.update_backoff(node.node_id)
         if conn.init_future.failed():
             self.failure = conn.init_future.exception
             if self.refused() and not manager.bootstrapped:
-                # Where the client looks before it tries again; it never gets to note it there itself, and
-                # would say after half a minute that nobody answered.
+                # The client checks this entry before it retries, but 3.0.12 never sets it, because an
+                # authentication error does not reach the code that would. Without the entry the client
+                # would retry for half a minute and then report that no broker answered.
                 manager._auth_failures[node.node_id] = self.failure
 
     def _failures(self, node_id: int | str) -> int:
-        """How often in a row a connection failed."""
+        """Return how many times in a row the connections to a node failed."""
         return int(self._manager._backoff.get(node_id, (0,))[0])
 
     async def _refresh_metadata(self, node_id: int | str | None = None) -> None:
@@ -109,5 +121,7 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
             await self._refresh(node_id)
         except KafkaError:
             raise
-        except Exception as error:  # of a file, of a provider of tokens: anything else would end the loop
+        except (
+            Exception
+        ) as error:  # such as a certificate file that is being replaced: it would end the metadata loop
             raise KafkaConnectionError(repr(error)) from error

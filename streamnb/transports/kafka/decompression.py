@@ -1,10 +1,11 @@
-"""Decompression with a bound: Kafka limits compressed bytes, and one megabyte may unpack to a thousand.
+"""Decompression of record batches with a size limit, against decompression bombs.
 
-kafka-python unpacks whatever it is given; its decoders are not used here. Batches of the formats before
-Kafka 0.11 are not bounded: brokers from 4.0 on do not hand them out.
+Kafka limits only the compressed size of a batch, and one megabyte may decompress to a thousand. kafka-python
+3.0.12 decompresses a batch of any size, so its decoders are not used here. Message formats of before Kafka
+0.11 have no limit here, because brokers from 4.0 on no longer serve them.
 """
 
-# ruff: noqa: SLF001  the client has no public name for what a batch holds
+# ruff: noqa: SLF001  the client has no public names for the contents of a batch
 
 from __future__ import annotations
 
@@ -17,19 +18,21 @@ from kafka.record.default_records import DefaultRecordBatch
 
 XERIAL = b"\x82SNAPPY\x00"
 XERIAL_HEADER_BYTES = 16
-GZIP_WINDOW = 31  # zlib's word for a gzip header and the largest window
-ZSTD_WINDOW_BYTES = 1 << 27  # of zstd's highest level; what asks for more is refused before it is held
+GZIP_WINDOW = 31  # zlib's code for a gzip header and the largest window
+ZSTD_WINDOW_BYTES = (
+    1 << 27
+)  # the window of zstd's highest level; a larger one is refused before it is allocated
 
 
 def unpack(batch: DefaultRecordBatch, bytes_max: int) -> None:
-    """Unpack a batch in its place, unless it is more than `bytes_max`.
+    """Decompress a batch in place, unless it is larger than `bytes_max`.
 
     Raises
     ------
     CorruptRecordError
-        It is more, or not what it says.
+        The batch is larger when decompressed, or is not valid for its codec.
     UnsupportedCodecError
-        The package that unpacks it is not installed.
+        The package for its codec is not installed.
     """
     kind = batch.compression_type
     if batch._decompressed or kind == batch.CODEC_NONE:
@@ -39,26 +42,28 @@ def unpack(batch: DefaultRecordBatch, bytes_max: int) -> None:
     try:
         unpacked = _UNPACK[kind](packed, bytes_max)
     except (_TooLarge, MemoryError):
-        what = f"its {len(packed)} bytes unpack to more than `source.decompressed_bytes_max` = {bytes_max}"
+        what = (
+            f"the {len(packed)} bytes decompress to more than `source.decompressed_bytes_max` = {bytes_max}"
+        )
         raise CorruptRecordError(what) from None
     except Exception as error:
-        raise CorruptRecordError(f"it cannot be unpacked: {error}") from error
+        raise CorruptRecordError(f"the batch cannot be decompressed: {error}") from error
     batch._buffer, batch._pos, batch._decompressed = bytearray(unpacked), 0, True
 
 
-class _TooLarge(Exception):  # noqa: N818 it never leaves this room
-    """More bytes than are allowed."""
+class _TooLarge(Exception):  # noqa: N818 it never leaves this module
+    """The decompressed bytes exceed the limit."""
 
 
 def _gzip(packed: bytes, bytes_max: int) -> bytes:
     unpacked = b""
-    while packed:  # members follow each other
+    while packed:  # a gzip file may consist of several members
         member = zlib.decompressobj(GZIP_WINDOW)
         unpacked += _bounded(
             member.decompress(packed, bytes_max - len(unpacked) + 1), bytes_max - len(unpacked)
         )
         if not member.eof:
-            raise ValueError("it ends too early")
+            raise ValueError("it ends early")
         packed = member.unused_data
     return unpacked
 
@@ -68,7 +73,7 @@ def _snappy(packed: bytes, bytes_max: int) -> bytes:
 
     unpacked = []
     for block in _snappy_blocks(packed):
-        bytes_max -= _snappy_length(block)  # a block that says less than it holds is refused by the codec
+        bytes_max -= _snappy_length(block)  # the codec refuses a block longer than it declares
         if bytes_max < 0:
             raise _TooLarge
         unpacked.append(snappy.decompress(block))
@@ -83,19 +88,19 @@ def _snappy_blocks(packed: bytes) -> Iterator[bytes]:
     while at < len(packed):
         (length,) = struct.unpack_from(">i", packed, at)
         if not 0 < length <= len(packed) - at - 4:
-            raise ValueError("a block is longer than the rest")
+            raise ValueError("a snappy block is longer than the rest of the batch")
         yield packed[at + 4 : at + 4 + length]
         at += 4 + length
 
 
 def _snappy_length(block: bytes) -> int:
-    """What a block says in its first bytes, seven bits each."""
+    """Return the decompressed length that a block declares in its first bytes, a varint."""
     length = 0
     for i, byte in enumerate(block[:5]):
         length |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
             return length
-    raise ValueError("a block does not say how long it is")
+    raise ValueError("a snappy block has no valid length")
 
 
 def _lz4(packed: bytes, bytes_max: int) -> bytes:
@@ -104,7 +109,7 @@ def _lz4(packed: bytes, bytes_max: int) -> bytes:
     frame = lz4.frame.LZ4FrameDecompressor()
     unpacked = _bounded(frame.decompress(packed, bytes_max + 1), bytes_max)
     if not frame.eof:
-        raise ValueError("it ends too early")
+        raise ValueError("it ends early")
     return unpacked
 
 

@@ -1,8 +1,9 @@
-"""kafka-python's producer as streamnb needs it: what it lets slip is held here.
+"""kafka-python's producer, with workarounds for the defects that break a transaction's promise.
 
-Two of its ways would break what a transaction promises (3.0.12; `test_upstream.py`). A request to
-the coordinator that is taken up while nobody answers is forgotten: its records then wait until they expire.
-And a batch that is given up, expired for one, does not stop its transaction from being committed without it.
+Two defects of 3.0.12 do (tests/transports/kafka/test_upstream.py shows them). The producer drops a request
+to the transaction coordinator if the coordinator does not answer at that moment; the records that depend on
+the request wait until they expire. And it commits a transaction without a batch that it gave up, for example
+because the batch expired, so that the offsets are committed and the records are lost.
 """
 
 # ruff: noqa: SLF001  the client has no public name for the state of a transaction
@@ -21,38 +22,38 @@ from streamnb.transports.kafka.client import connect
 from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, log
 
 CLOSE_TIMEOUT_S = 10.0
-READY_TIMEOUT_MS = 1000.0
+READY_TIMEOUT_MS = 1000.0  # the sender thread cannot be stopped while it waits for a connection
 
-NOTHING = object()  # the value of a record that has none
+NO_VALUE = object()  # passed to `send` for a record without a value
 
 _FENCED = (ProducerFencedError, InvalidProducerEpochError)
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Whether a transactional producer is not let in any more; the client wraps what it was told before."""
+    """Return whether the broker has fenced the producer; 3.0.12 may wrap that error in another one."""
     return any(isinstance(cause, _FENCED) for cause in (error, *error.args))
 
 
 def fenced(error: KafkaError) -> FencedError:
-    """The error of a transactional producer that is not let in any more."""
+    """Return the error for a fenced producer."""
     return FencedError(
-        f"Another learner has begun under this group, or this one stood still too long: {error!r}.",
-        "Let only one run, or give each a `source.group` of its own.",
+        f"This learner was fenced: another one of its group has started, or it paused too long: {error!r}.",
+        "Run only one learner per group, or give each its own `source.group`.",
     )
 
 
-class _Nothing(Serializer):  # type: ignore[misc]
-    """Lets a record have neither key nor value: Kafka takes it, kafka-python's ``send`` does not."""
+class _NullSerializer(Serializer):  # type: ignore[misc]
+    """Serializes `NO_VALUE` to null, so that ``send`` accepts a record without key and value."""
 
     def serialize(self, topic: str, headers: object, data: object) -> object:  # noqa: ARG002
-        return None if data is NOTHING else data
+        return None if data is NO_VALUE else data
 
 
-class _AskedOnce:
-    """A transaction's partitions, of which the client is asked once and not with every record.
+class _AddPartitionOnce:
+    """Adds a partition to the transaction only once, instead of asking the client with every record.
 
-    Its own way takes four locks a record, which costs a quarter of sending one. What is looked at here says
-    the same: a transaction with an error is in another state.
+    The client's own method takes four locks per record, a quarter of the cost of sending one. The check here
+    gives the same answer without a lock: a transaction with an error is no longer ``IN_TRANSACTION``.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class _AskedOnce:
 
     def __init__(self, manager: TransactionManager) -> None:
         self._manager = manager
-        self._ask = manager.maybe_add_partition_to_transaction
+        self._add = manager.maybe_add_partition_to_transaction
 
     def __call__(self, partition: TopicPartition) -> None:
         manager = self._manager
@@ -69,15 +70,15 @@ class _AskedOnce:
             manager._current_state is not TransactionState.IN_TRANSACTION
             or partition not in manager._partitions_in_transaction
         ):
-            self._ask(partition)
+            self._add(partition)
 
 
-class _LostWithItsTransaction:
-    """What a batch that is given up means for its transaction: that it may not be committed.
+class _FailTransactionWithBatch:
+    """Classifies the error of a batch that the client gave up, so that its transaction cannot be committed.
 
-    The client's own way takes an error that passes for none, though it will not try again, and lets the
-    transaction be committed without the batch. After a wrong sequence it asks for another epoch, for which
-    the broker ends the transaction, and then says of a commit that it succeeded.
+    3.0.12 classifies a retriable error as harmless even if it will not retry, and commits the transaction
+    without the batch. After an out-of-order sequence it requests a new producer epoch, for which the broker
+    aborts the transaction, and then reports the commit as successful.
 
     Parameters
     ----------
@@ -90,59 +91,62 @@ class _LostWithItsTransaction:
     def __call__(self, error: Exception, batch: object, log_start_offset: int = -1) -> str:  # noqa: ARG002
         manager = self._manager
         fatal = type(error) in manager._FATAL_ERRORS
-        said: str = manager.ERROR_CLASS_FATAL if fatal else manager.ERROR_CLASS_ABORTABLE
-        return said
+        outcome: str = manager.ERROR_CLASS_FATAL if fatal else manager.ERROR_CLASS_ABORTABLE
+        return outcome
 
 
-def _whether_ready(await_ready: Callable[..., bool]) -> Callable[..., bool]:
-    """Its answer is no where it would raise: the sender then keeps the request it was about to send.
+def _ready_or_false(await_ready: Callable[..., bool]) -> Callable[..., bool]:
+    """Wrap `await_ready` so that it returns False where it would raise, and waits at most a second.
 
-    Nor does it wait for long, for the sender does not hear meanwhile that it should end.
+    3.0.12 drops the coordinator request in hand if `await_ready` raises, and keeps it if the answer is False.
+    The wait is short because the sender thread cannot be stopped while it waits.
     """
 
-    def ask(node: object, timeout_ms: float = READY_TIMEOUT_MS) -> bool:
+    def ready(node: object, timeout_ms: float = READY_TIMEOUT_MS) -> bool:
         try:
             return await_ready(node, timeout_ms=min(timeout_ms, READY_TIMEOUT_MS))
-        except KafkaError:  # of a connection, which the client has logged
+        except KafkaError:  # the client has logged it
             return False
 
-    return ask
+    return ready
 
 
 class Producer(KafkaProducer):  # type: ignore[misc]
-    """kafka-python's producer, made by `new_producer`."""
+    """kafka-python's producer with the workarounds of this module; `new_producer` builds it."""
 
     def __init__(self, **configs: object) -> None:
         super().__init__(**configs)
-        # As in `Consumer`: the setting of this name does not reach the requests.
+        # As in `Consumer`: 3.0.12 never passes the setting of this name to its metadata requests.
         self._metadata.config["allow_auto_create_topics"] = False
         manager = self._transaction_manager
         if manager is not None and manager.is_transactional():
-            manager.maybe_add_partition_to_transaction = _AskedOnce(manager)
-            manager.classify_batch_error = _LostWithItsTransaction(manager)
+            manager.maybe_add_partition_to_transaction = _AddPartitionOnce(manager)
+            manager.classify_batch_error = _FailTransactionWithBatch(manager)
             net = self._sender._client
-            net.await_ready = _whether_ready(net.await_ready)
+            net.await_ready = _ready_or_false(net.await_ready)
 
     def abandon(self) -> None:
-        """Fail what is in flight, so that `close` does not wait for it."""
+        """Fail the records in flight, so that `close` does not wait for them."""
         self._sender.force_close()
 
-    def let_go(self) -> None:
-        """Close; what is still in flight after a while is dropped, for it was not flushed."""
+    def close_or_drop(self) -> None:
+        """Close; after `CLOSE_TIMEOUT_S` drop the records still in flight, which were never flushed."""
         try:
             self.close(CLOSE_TIMEOUT_S)
-        except KafkaTimeoutError as error:  # it must not take the place of the one for which this is closed
-            log.warning("Letting go of a producer, what was in flight is dropped: %s", error)
+        except KafkaTimeoutError as error:  # must not replace the error for which this producer is closed
+            log.warning("A producer did not close in time; records in flight are dropped: %s", error)
             self._sender.force_close()
             self._closed = True
 
     def commit(self, offsets: Mapping[object, object], group: str, timeout_ms: int) -> None:
-        """Commit offsets and the open transaction; the client's own calls would wait without end.
+        """Commit offsets and the open transaction within `timeout_ms` for each of the two requests.
+
+        The client's own `send_offsets_to_transaction` and `commit_transaction` wait without a time limit.
 
         Raises
         ------
         KafkaError
-            It failed, or nobody answered in time.
+            The commit failed, or the coordinator did not answer in time.
         """
         manager = self._transaction_manager
         try:
@@ -152,17 +156,17 @@ class Producer(KafkaProducer):  # type: ignore[misc]
                 if not result.wait(timeout_ms):
                     raise KafkaTimeoutError(f"no answer to a commit within {timeout_ms} ms")
         except KafkaError as error:
-            # A refusal because of an earlier error has only its text.
+            # If an earlier error caused this one, only the manager still has the earlier one as an object.
             raise manager.last_error or error from error
 
 
 def new_producer(settings: Mapping[str, object], *, delivery_timeout_ms: int, **owned: object) -> Producer:
-    """A connected producer that waits for every replica in sync and sends each record once, in order.
+    """Return a connected idempotent producer that waits for all in-sync replicas.
 
     Raises
     ------
     SettingsError
-        The client refuses its settings.
+        The client rejects its settings.
     TransportError
         No broker answers.
     """
@@ -172,14 +176,15 @@ def new_producer(settings: Mapping[str, object], *, delivery_timeout_ms: int, **
             "metrics_enabled": False,
             "linger_ms": LINGER_MS,
             "batch_size": BATCH_BYTES,
-            "max_block_ms": delivery_timeout_ms,  # for the first record of a topic
+            # The first record of a topic waits this long for metadata; the default is 60 s.
+            "max_block_ms": delivery_timeout_ms,
             **settings,
         },
         acks="all",
         enable_idempotence=True,
         delivery_timeout_ms=delivery_timeout_ms,
         allow_auto_create_topics=False,
-        value_serializer=_Nothing(),
+        value_serializer=_NullSerializer(),
         **owned,
     )
     return producer

@@ -1,12 +1,12 @@
-"""A consumer that steps over a record it cannot decode, and says exactly which offsets those were.
+"""A consumer that skips a record it cannot decode and reports the exact offsets that it skipped.
 
-kafka-python 3.0.12 raises out of ``poll`` for a header name that is not UTF-8 or a batch whose checksum is
-wrong, and its next ``poll`` never returns: the generator behind the batch is dead and nobody drains it.
-Seeking past the record would also throw away the good ones behind it in the same batch. So the decoding
-itself is guarded here, where the batch and its offsets are at hand.
+kafka-python 3.0.12 raises from ``poll`` for a header name that is not UTF-8 or a batch with a wrong checksum.
+Its next ``poll`` then never returns: the generator that reads the batch has ended, and the client keeps
+waiting for it. Seeking past the record would avoid that, but lose the good records behind it in the same
+batch. This module therefore catches the error inside the decoder, where the batch and its offsets are known.
 """
 
-# ruff: noqa: SLF001  the client has no public name for where a batch is and what it holds
+# ruff: noqa: SLF001  the client has no public names for the state of a batch
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from streamnb.base import Unreadable
 from streamnb.transports.kafka.decompression import unpack
 
 Note = Callable[[int, int, Exception], None]
-"""Tell of unreadable offsets: the first, the one after the last, and why."""
+"""A function that records unreadable offsets: the first, the one after the last, and the cause."""
 
 
 class Consumer(KafkaConsumer):  # type: ignore[misc]
-    """kafka-python's consumer, whose ``poll`` does not raise for a record that cannot be decoded."""
+    """kafka-python's consumer, with a ``poll`` that does not raise for a record that cannot be decoded."""
 
     def __init__(self, *, decompressed_bytes_max: int, **configs: object) -> None:
         super().__init__(**configs)
-        # 3.0.12 takes the setting `allow_auto_create_topics` and never hands it to what asks for metadata.
+        # 3.0.12 accepts the setting `allow_auto_create_topics` but never passes it to its metadata requests:
+        # without this line the broker would create a misspelt topic.
         self._cluster.config["allow_auto_create_topics"] = False
         self._unreadable: list[tuple[TopicPartition, Unreadable]] = []
         self._fetcher.PartitionRecords = partial(_PartitionRecords, self._unreadable, decompressed_bytes_max)
@@ -40,7 +41,10 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
         self._fetcher._send_list_offsets_requests = self._offsets_of_all
 
     async def _offsets_of_all(self, timestamps: Mapping[TopicPartition, int]) -> object:
-        """Where a partition has no leader now, ask again; the client leaves it out, and misses it later."""
+        """Look up offsets, or raise the retriable `StaleMetadata` while a partition has no leader.
+
+        3.0.12 leaves such a partition out of its request and then fails with a ``KeyError``.
+        """
         if any(self._cluster.leader_for_partition(one) in {None, -1} for one in timestamps):
             for one in timestamps:
                 self._cluster.add_topic(one.topic)
@@ -48,15 +52,15 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
         return await self._ask_for_offsets(timestamps)
 
     def known_partitions(self, topic: str) -> Iterable[int]:
-        """Those the client has heard of, as it does within ``metadata_max_age_ms``; never asks the broker."""
+        """Return the partitions in the cached metadata, which is at most ``metadata_max_age_ms`` old."""
         return self._cluster.partitions_for_topic(topic) or ()
 
     def next_offset(self, partition: TopicPartition) -> int:
-        """The position after what `poll` has returned, gaps included; never asks the broker."""
+        """Return the position after all records and gaps that `poll` has passed, without a request."""
         return int(self._subscription.assignment[partition].position.offset)
 
     def take_unreadable(self, partition: TopicPartition, next_offset: int) -> list[Unreadable]:
-        """The unreadable ranges of a partition before an offset, each handed out once."""
+        """Remove and return the unreadable ranges of a partition before an offset."""
         taken = [one for one in self._unreadable if one[0] == partition and one[1].first_offset < next_offset]
         for one in taken:
             self._unreadable.remove(one)
@@ -64,7 +68,7 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
 
 
 class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
-    """The records of one partition in one fetch."""
+    """The records of one partition from one fetch response, without those that cannot be decoded."""
 
     def __init__(
         self,
@@ -79,7 +83,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         super().__init__(*args, **configs)
 
     def _note(self, first_offset: int, next_offset: int, error: Exception) -> None:
-        # The log hands out whole batches: offsets before the one asked for were accounted for earlier.
+        # A fetch returns whole batches: the offsets before the requested one were reported earlier.
         first_offset = max(first_offset, self.fetch_offset, self.next_fetch_offset, self._noted_until)
         if first_offset < next_offset:
             self._noted_until = next_offset
@@ -94,11 +98,11 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             try:
                 yield from super()._unpack_records(tp, batches, key_deserializer, value_deserializer)
             except (UnsupportedCodecError, MemoryError):
-                raise  # the trouble is here, not in the bytes: skipping would lose good records
+                raise  # the fault is in this process, not in the bytes: skipping would lose good records
             except Exception as error:
                 batch = batches.last
                 if batch is None or batch.magic != 2:
-                    # Where the batch ends is not known either, so nothing can be skipped exactly.
+                    # The end of the batch is unknown too, so no exact range can be skipped.
                     raise CorruptRecordError(f"{tp.topic}-{tp.partition}: {error}") from error
                 self._note(batch.base_offset, batch.next_offset, error)
                 self.next_fetch_offset = batch.next_offset
@@ -107,7 +111,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
 
 class _Batches:
-    """The batches of a fetch, guarded; after an error the next ones can still be taken."""
+    """The batches of one fetch, each as a `_Batch`; after an error the next batch is still available."""
 
     def __init__(self, records: MemoryRecords, note: Note, decompressed_bytes_max: int) -> None:
         self._records = records
@@ -122,7 +126,7 @@ class _Batches:
 
 
 class _Batch:
-    """One record batch that skips a record it cannot decode, by the length that precedes it."""
+    """One record batch that skips each record it cannot decode, by the length in front of the record."""
 
     def __init__(self, batch: ABCRecordBatch, note: Note, decompressed_bytes_max: int) -> None:
         self._batch = batch

@@ -1,4 +1,9 @@
-"""A Kafka topic as a sink: every record acknowledged by all replicas in sync, or an error that stays."""
+"""A sink to a Kafka topic through kafka-python: all in-sync replicas acknowledge each record, or it fails.
+
+kafka-python 3.0.12 reports a failed delivery only in the record's future: `send` and `flush` do not raise it.
+The sink therefore keeps every future until it is done, and raises the first failure from every later call.
+`send` also accepts records without limit while no broker answers, so the sink limits the records in flight.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +18,9 @@ from kafka.producer.future import FutureRecordMetadata
 
 from streamnb.base import Headers
 from streamnb.errors import DeliveryError
-from streamnb.transports.kafka.client import brokers, client_settings, describe_topics
+from streamnb.transports.kafka.client import brokers, describe_topics, kafka_python_settings
 from streamnb.transports.kafka.producer import (
-    NOTHING,
+    NO_VALUE,
     Producer,
     fenced,
     is_fenced,
@@ -39,18 +44,18 @@ class KafkaSink(TopicSink):
     client : mapping
         Settings of kafka-python, as for `KafkaSource`.
     in_flight_max : int
-        Records sent and not yet acknowledged at which `publish` waits.
+        The number of unacknowledged records at which `publish` waits.
     in_flight_bytes_max : int
-        Bytes of values and keys at which it waits.
+        The number of unacknowledged bytes, of values and keys, at which `publish` waits.
     delivery_timeout_ms : int
-        After this long without acknowledgement a record counts as not delivered.
+        The time after which a record without acknowledgement counts as not delivered.
     transactions : KafkaTransactions, optional
-        Into whose open transaction everything is published, through its producer.
+        The transactions whose producer, and open transaction, the sink publishes through.
 
     Raises
     ------
     SettingsError
-        A setting is unknown, or the transport's own.
+        A setting is unknown, or the transport fixes it.
     TransportError
         No broker answers, or the topic does not exist.
     """
@@ -65,7 +70,7 @@ class KafkaSink(TopicSink):
         delivery_timeout_ms: int = 120_000,
         transactions: _Transactions | None = None,
     ) -> None:
-        settings = client_settings(client)
+        settings = kafka_python_settings(client)
         super().__init__(topic, brokers(settings), describe_topics(client, [topic]))
         self._in_flight_max = in_flight_max
         self._in_flight_bytes_max = in_flight_bytes_max
@@ -87,7 +92,7 @@ class KafkaSink(TopicSink):
         keys: Sequence[bytes | None],
         headers: Sequence[Headers],
     ) -> None:
-        """Send columns of records that came from the input partition of that number.
+        """Send columns of records that came from the input partition with the number `partition`.
 
         Raises
         ------
@@ -106,26 +111,26 @@ class KafkaSink(TopicSink):
                     or self._in_flight_bytes + size > self._in_flight_bytes_max
                 ):
                     self._wait_for_oldest(time.monotonic(), 2 * self._delivery_timeout_ms)
-                content = NOTHING if value is None else value
+                content = NO_VALUE if value is None else value
                 future = send(self._topic, content, key, list(names), target)
                 future.add_errback(failed)
                 in_flight.append((future, target, size))
                 self._in_flight_bytes += size
-        except (KafkaError, ValueError) as error:  # of a topic that was made again with fewer partitions
+        except (KafkaError, ValueError) as error:  # ValueError: the topic was recreated with fewer partitions
             self._fail(target, error)
         except DeliveryError as error:
-            self._failure = error  # what follows in these columns was never sent
+            self._failure = error  # must stay, because the rest of these columns was never sent
         while in_flight and in_flight[0][0].is_done:
             self._wait_for_oldest(0, 0)
         self._raise_failure()
 
     def flush(self, timeout_ms: int) -> None:
-        """Return when everything published was acknowledged.
+        """Return when every published record is acknowledged.
 
         Raises
         ------
         DeliveryError
-            Something was not acknowledged since the sink was opened, or is not yet after `timeout_ms`.
+            A record since the sink was opened was not delivered, or is not acknowledged within `timeout_ms`.
         """
         since_s = time.monotonic()
         while self._in_flight and self._failure is None:
@@ -138,17 +143,17 @@ class KafkaSink(TopicSink):
         super()._fail(target, cause)
 
     def close(self) -> None:
-        """Let go; what was published and not flushed may be dropped."""
+        """Close the sink's own producer; records that were not flushed may be dropped."""
         producer, self._producer = self._producer, None
         if producer is None or not self._own:
             return
         if any(not future.is_done for future, _, _ in self._in_flight):
             producer.abandon()
         self._in_flight.clear()
-        producer.let_go()
+        producer.close_or_drop()
 
     def _wait_for_oldest(self, since_s: float, timeout_ms: int) -> None:
-        """Take the oldest record out of flight, unless it is still there `timeout_ms` after `since_s`."""
+        """Wait for the oldest record in flight, until `timeout_ms` after `since_s`, and remove it."""
         future, target, size = self._in_flight[0]
         try:
             future.get(max(since_s + timeout_ms / 1000 - time.monotonic(), 0))

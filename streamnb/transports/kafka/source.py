@@ -1,8 +1,8 @@
-"""Apache Kafka as a source and a sink, through kafka-python.
+"""A source of Kafka topics through kafka-python.
 
-The client's defaults lose or double records silently: it commits by itself, jumps to the end where a
-position is gone, reads aborted transactions, creates misspelt topics and buffers without bound. Each of
-them is overridden here, and none can be set back.
+The client's defaults lose or repeat records silently: it commits offsets automatically, jumps to the end of
+the log when its position is out of range, reads the records of aborted transactions, and asks the broker to
+create misspelt topics. `open` overrides these defaults, and `OWNED` forbids a user to change them back.
 """
 
 from __future__ import annotations
@@ -29,50 +29,50 @@ from streamnb.base import Headers, Partition, RecordBatch, Start
 from streamnb.errors import TransportError
 from streamnb.transports.kafka.client import (
     brokers,
-    client_settings,
     connect,
     create_topics,
     describe,
     describe_topics,
+    kafka_python_settings,
     translated,
 )
 from streamnb.transports.kafka.records import Consumer
 from streamnb.transports.kafka.sink import KafkaSink
-from streamnb.transports.topics import TopicSource, gone, starting_positions
+from streamnb.transports.topics import TopicSource, position_lost, starting_positions
 
 __all__ = ["KafkaSink", "KafkaSource", "create_topics", "describe_topics"]
 
 log = logging.getLogger(__name__)
 
 DECOMPRESSED_BYTES_MAX = 64 << 20
-RETRY_BUDGET_S = 120.0
+RETRY_BUDGET_S = 120.0  # how long polls may raise only retriable errors before the source gives up
 RETRY_PAUSE_S = 0.1
-COMMIT_BUDGET_S = 3.0
+COMMIT_BUDGET_S = 3.0  # short, because only lag tools need the commit and the stream waits for it
 CLOSE_TIMEOUT_S = 10.0
 
 
 class KafkaSource(TopicSource):
-    """Topics of Kafka, read from positions that the engine keeps.
+    """A source of Kafka topics that reads from the positions of a snapshot, through kafka-python.
 
-    Partitions are assigned, never joined for; records of aborted transactions are not read. A record that
-    cannot be decoded is reported as unreadable and the stream goes on.
+    It assigns its partitions itself, without a consumer group, and reads with isolation level
+    `read_committed`. It reports a record that cannot be decoded as unreadable and continues behind it.
 
     Parameters
     ----------
     topics : sequence of str
-        Topics that exist.
+        Names of topics. They must exist when the source is opened.
     client : mapping
         Settings of kafka-python by its own names: ``bootstrap_servers``, ``security_protocol``,
         ``sasl_mechanism``, ...
     group : str, optional
-        The consumer group under which `commit` leaves positions for lag tools.
+        The consumer group to which `commit` commits positions, for lag tools only.
     decompressed_bytes_max : int
-        A record batch that unpacks to more is unreadable.
+        The largest decompressed size of a record batch; a larger batch is unreadable.
 
     Raises
     ------
     SettingsError
-        A setting is unknown, or the transport's own.
+        A setting is unknown, or the transport fixes it.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class KafkaSource(TopicSource):
         group: str | None = None,
         decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
     ) -> None:
-        self._settings = client_settings(client)
+        self._settings = kafka_python_settings(client)
         super().__init__(topics, brokers(self._settings), group)
         self._decompressed_bytes_max = decompressed_bytes_max
         self._admin: KafkaAdminClient | None = None
@@ -93,7 +93,7 @@ class KafkaSource(TopicSource):
         self._failure: TransportError | None = None
 
     def identity(self) -> Mapping[str, str]:
-        """The ids of the cluster and of each topic, as Kafka's own tools print them, where it has them."""
+        """Return the ids of the cluster and the topics as Kafka's tools print them; old brokers lack some."""
         admin = self._connected_admin()
         found = describe(admin, self._topics, self._settings)
         with translated("Asking for the cluster's id", self._settings):
@@ -101,12 +101,12 @@ class KafkaSource(TopicSource):
         return self._identity(cluster, {name: _topic_id(one.get("topic_id")) for name, one in found.items()})
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
-        """Take every partition of the topics and seek, as `Source.open` says.
+        """Assign every partition of the topics and seek, by the rules of `Source.open`.
 
         Raises
         ------
         PositionError
-            The log begins after, or ends before, a position, or its partition is gone.
+            A partition of `next_offsets` does not exist, begins after its position or ends before it.
         TransportError
             A topic does not exist, or no broker answers.
         """
@@ -148,15 +148,18 @@ class KafkaSource(TopicSource):
         return dict(sorted(positions.items()))
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
-        """One batch for each partition that moved on, be it only over a gap or an unreadable record.
+        """Return one batch for each partition whose position advanced, even if only over a gap.
+
+        A gap is a range of offsets without a record to return: compacted or aborted records, transaction
+        markers, or unreadable records, which the batch lists.
 
         Raises
         ------
         PositionError
             The log no longer holds the position.
         TransportError
-            The brokers refuse, or have answered nothing but passing errors for 120 s; from then on every
-            poll says so.
+            The client raised an error that is not retriable, or only retriable errors for 120 s. Every later
+            poll raises the same error.
         """
         if self._failure is not None:
             raise self._failure
@@ -164,7 +167,7 @@ class KafkaSource(TopicSource):
         try:
             found = self._consumer.poll(timeout_ms=timeout_ms, max_records=records_max)
         except KafkaError as error:
-            # After any error but a passing one the client must not be polled again: it may never return.
+            # After an error that is not retriable, another poll of 3.0.12 may never return: keep the error.
             self._failure = self._poll_failure(error)
             if self._failure is not None:
                 raise self._failure from error
@@ -182,10 +185,10 @@ class KafkaSource(TopicSource):
         return batches
 
     def added(self) -> Mapping[Partition, int]:
-        """Take the partitions that the topics have gained, from their beginning.
+        """Assign the partitions that the topics have gained, from their first offsets, and return these.
 
-        The client hears of them within its ``metadata_max_age_ms``. Where the brokers do not say yet where a
-        partition begins, it is asked for again later.
+        The client learns of new partitions within its ``metadata_max_age_ms``. If the brokers cannot give a
+        partition's first offset yet, a later call asks again.
         """
         assert self._consumer is not None, "open() comes before added()"
         known = {
@@ -199,9 +202,10 @@ class KafkaSource(TopicSource):
         try:
             begin = self._consumer.beginning_offsets(new)
         except KafkaError as error:
-            log.warning("%s cannot be read yet: %s", ", ".join(f"{t}-{n}" for t, n in new), error)
+            names = ", ".join(f"{topic}-{number}" for topic, number in new)
+            log.warning("New partitions %s cannot be read yet: %s", names, error)
             return {}
-        self._consumer.assign([*self._next_offsets, *new])  # the others stay where they are
+        self._consumer.assign([*self._next_offsets, *new])  # keeps the positions of the others
         for partition, offset in begin.items():
             self._consumer.seek(partition, offset)
         self._next_offsets |= begin
@@ -209,53 +213,54 @@ class KafkaSource(TopicSource):
 
     def _poll_failure(self, error: KafkaError) -> TransportError | None:
         if isinstance(error, OffsetOutOfRangeError | LogTruncationError):
-            return gone(f"The log no longer holds the position ({error}).")
+            return position_lost(f"The log no longer holds the position ({error}).")
         if isinstance(error, UnsupportedCodecError):
-            hint = "Install it: pip install 'kafka-python[snappy,lz4,zstd]'."
-            return TransportError(f"A record's compression cannot be undone here ({error}).", hint)
+            hint = "Install the codecs: pip install 'streamnb[codecs]'."
+            return TransportError(f"A record batch cannot be decompressed ({error}).", hint)
         if not error.retriable:
-            return TransportError(f"Reading from {self._brokers} failed: {error}.", "See the brokers' logs.")
+            return TransportError(f"Reading from {self._brokers} failed: {error}.", "Read the brokers' logs.")
         now = time.monotonic()
         self._retrying_since = self._retrying_since or now
         if now - self._retrying_since < RETRY_BUDGET_S:
-            log.warning("Reading from %s is tried again: %s", self._brokers, error)
+            log.warning("Retrying to read from %s after an error: %s", self._brokers, error)
             return None
         what = f"Reading from {self._brokers} has failed for {RETRY_BUDGET_S:.0f} s: {error}."
         return TransportError(what, "Check that the brokers run.")
 
     def end_offsets(self) -> Mapping[Partition, int]:
-        """The offset after the last committed record of each partition now."""
+        """Return each partition's last stable offset now, the end of the log for `read_committed`."""
         assert self._consumer is not None, "open() comes before end_offsets()"
         admin = self._connected_admin()
         with translated("Looking up the ends of the topics", self._settings):
-            # A broker answers one connection's requests in turn: the consumer would wait behind its own
-            # fetch, up to `fetch_max_wait_ms`, and the stream with it.
+            # A broker answers the requests of one connection in order. The consumer's own request would wait
+            # behind its fetch for up to `fetch_max_wait_ms`, so the admin client asks.
             ends = admin.list_partition_offsets(
                 dict.fromkeys(self._next_offsets, OffsetSpec.LATEST),
                 isolation_level=IsolationLevel.READ_COMMITTED,
             )
         return {Partition(*partition): end.offset for partition, end in sorted(ends.items())}
 
-    def _tell_group(self, next_offsets: Mapping[Partition, int]) -> str:
+    def _commit_to_group(self, next_offsets: Mapping[Partition, int]) -> str:
         offsets = {TopicPartition(*one): OffsetAndMetadata(at, "", -1) for one, at in next_offsets.items()}
         deadline = time.monotonic() + COMMIT_BUDGET_S
         while True:
             try:
                 answers = self._connected_admin().alter_group_offsets(self._group, offsets)
-                refused = {one for one in answers.values() if one.errno != 0}
-                said = ", ".join(sorted(one.__name__ for one in refused))
-                passes = all(one.retriable for one in refused)
+                errors = {one for one in answers.values() if one.errno != 0}
+                cause = ", ".join(sorted(one.__name__ for one in errors))
+                retriable = all(one.retriable for one in errors)
             except (KafkaError, TransportError, OSError) as error:
-                said, passes = str(error), getattr(error, "retriable", False)
-            # A cluster's first commit makes the topic that commits are kept in: asking again helps.
-            if not said or not passes or time.monotonic() >= deadline:
-                return said
-            if self._admin is not None:  # who keeps them may have changed, which the client does not look at
+                cause, retriable = str(error), getattr(error, "retriable", False)
+            # A cluster's first commit creates the topic for committed offsets, which takes a moment.
+            if not cause or not retriable or time.monotonic() >= deadline:
+                return cause
+            # The group's coordinator may have moved. kafka-python 3.0.12 caches it and never looks again.
+            if self._admin is not None:
                 self._admin._manager.cluster._coordinators.clear()  # noqa: SLF001
             time.sleep(RETRY_PAUSE_S)
 
     def close(self) -> None:
-        """Let go of the topics."""
+        """Close the consumer and the admin client. Closing twice does nothing."""
         consumer, self._consumer = self._consumer, None
         admin, self._admin = self._admin, None
         if consumer is not None:
@@ -270,7 +275,7 @@ class KafkaSource(TopicSource):
 
 
 def _topic_id(found: str | None) -> str:
-    """A topic's id in Kafka's own notation; empty where the broker is too old to have one."""
+    """Return a topic's id in Kafka's notation, or an empty string if the broker is too old to have one."""
     known = UUID(found) if found else UUID(int=0)
     return base64.urlsafe_b64encode(known.bytes).decode().rstrip("=") if known.int else ""
 
@@ -288,5 +293,5 @@ def _batch(partition: TopicPartition, records: Sequence[ConsumerRecord], next_of
 
 
 def _headers(found: Sequence[tuple[str, bytes | None]]) -> Headers:
-    # Kafka knows a header without a value; nothing that reads headers here tells it from an empty one.
+    # Kafka allows a header without a value; streamnb treats it as an empty value.
     return [(name, value or b"") for name, value in found]

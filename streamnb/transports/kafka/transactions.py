@@ -1,10 +1,11 @@
-"""Kafka's transactions through kafka-python: a batch's scores, dead letters and offsets in one.
+"""Kafka transactions through kafka-python: the scores, dead letters and offsets of a batch in one commit.
 
-kafka-python 3.0.12 speaks the transaction requests of before KIP-890, against a broker of 4.x too: after a
-commit whose answer was lost, a late request can still fall into the next transaction. So a transaction whose
-outcome is not known is never aborted and its producer never used again; what remains is Kafka's own risk,
-which is why at least once, with the source address as identity, stays the default. The state does not depend
-on it: its offsets are in the snapshot.
+kafka-python 3.0.12 uses the transaction requests of before KIP-890, also with a 4.x broker. If the answer to
+a commit is lost, a delayed request can therefore still join the next transaction of the same producer epoch.
+For that reason this module never aborts a transaction with an unknown outcome, and never uses its producer
+again. The rest of that risk is Kafka's own; KIP-890 describes it. At-least-once delivery, with the source
+address as identity, therefore stays the default. The model's state is safe in both modes, because its
+offsets are in the snapshot.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from kafka.structs import OffsetAndMetadata
 
 from streamnb.base import Partition
 from streamnb.errors import TransactionError
-from streamnb.transports.kafka.client import client_settings, connect, translated
+from streamnb.transports.kafka.client import connect, kafka_python_settings, translated
 from streamnb.transports.kafka.producer import Producer, fenced, is_fenced, new_producer
 
-# How long after `delivery_timeout_ms` the broker aborts what nobody ended, so that readers wait no longer. It
-# shuts out the producer with it, as if another learner had begun, so it must not come first.
+# The broker aborts an open transaction this long after `delivery_timeout_ms`, so that readers with isolation
+# level `read_committed` wait no longer. The abort also fences the producer, so it must not come earlier.
 ABORT_AFTER_MS = 60_000
 COORDINATOR_BUDGET_S = 30.0
 RETRY_PAUSE_S = 0.1
@@ -34,21 +35,21 @@ T = TypeVar("T")
 
 
 class KafkaTransactions:
-    """`streamnb.base.protocols.Transactions` of one producer, which the sinks made with it share.
+    """`streamnb.base.protocols.Transactions` with one transactional producer, which the sinks share.
 
     Parameters
     ----------
     client : mapping
         Settings of kafka-python, as for `KafkaSource`.
     group : str
-        The consumer group that the offsets are committed under; nobody may be a member of it.
+        The consumer group to which the offsets are committed. It must have no members.
     delivery_timeout_ms : int
-        How long a record, and a commit, may go unanswered.
+        The time in which the broker must answer a record or a commit.
 
     Raises
     ------
     SettingsError
-        A setting is unknown, or the transport's own.
+        A setting is unknown, or the transport fixes it.
     TransportError
         No broker answers.
     """
@@ -56,7 +57,7 @@ class KafkaTransactions:
     def __init__(
         self, client: Mapping[str, object], group: str, *, delivery_timeout_ms: int = 120_000
     ) -> None:
-        self._settings = client_settings(client)
+        self._settings = kafka_python_settings(client)
         self._group = group
         self._timeout_ms = delivery_timeout_ms
         self._open = False
@@ -72,83 +73,88 @@ class KafkaTransactions:
 
     @property
     def name(self) -> str:
-        """The group."""
+        """The consumer group."""
         return self._group
 
     @property
     def producer(self) -> Producer:
-        """What the sinks send through."""
+        """The producer through which the sinks send."""
         assert self._producer is not None, "closed"
         return self._producer
 
     def recover(self, partitions: Collection[Partition]) -> Mapping[Partition, int]:
-        """Shut out earlier learners, end what they left open, and say which offsets are committed.
+        """Fence earlier learners, abort their open transaction, and return the committed offsets.
 
         Raises
         ------
         TransportError
-            The brokers do not answer, or do not allow transactions.
+            The brokers do not answer, or do not allow this user transactions.
         """
         with translated("Beginning transactions", self._settings):
-            _asked_again(self.producer.init_transactions)
+            _with_coordinator(self.producer.init_transactions)
         admin = connect(KafkaAdminClient, self._settings)
         try:
             with translated(f"Looking up the offsets of group {self._group}", self._settings):
                 asked = {self._group: [TopicPartition(*one) for one in partitions]}
-                found = _asked_again(lambda: admin.list_group_offsets(asked)[self._group])
+                found = _with_coordinator(lambda: admin.list_group_offsets(asked)[self._group])
         finally:
             admin.close()
         return {Partition(*one): at.offset for one, at in found.items() if at.offset >= 0}
 
     def begin(self) -> None:
         """Open a transaction."""
-        with self._known():
+        with self._outcome_known():
             self.producer.begin_transaction()
         self._open = True
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Commit what was published since `begin`, and these offsets with it.
+        """Commit the records published since `begin`, and these offsets with them.
 
         Raises
         ------
         FencedError
-            Another learner of this group has begun.
+            Another learner of this group has started, or the broker aborted the transaction for its age.
         TransactionError
-            It is not known whether it was committed.
+            The commit failed, or its outcome is unknown.
         """
         offsets = {TopicPartition(*one): OffsetAndMetadata(at, "", -1) for one, at in next_offsets.items()}
-        with self._known():
+        with self._outcome_known():
             self.producer.commit(offsets, self._group, self._timeout_ms)
         self._open = False
 
     def close(self) -> None:
-        """Let go; an open transaction is never committed."""
+        """Close the producer, without committing an open transaction."""
         producer, self._producer = self._producer, None
         if producer is None:
             return
         if self._open:
             producer.abandon()
-        producer.let_go()
+        producer.close_or_drop()
 
     @contextmanager
-    def _known(self) -> Iterator[None]:
+    def _outcome_known(self) -> Iterator[None]:
+        """Translate the client's errors to a `FencedError` or a `TransactionError`."""
         try:
             yield
         except KafkaError as error:
             if is_fenced(error):
                 raise fenced(error) from error
             raise TransactionError(
-                f"What became of a transaction of the group {self._group} is not known: {error!r}.",
-                "Start again: the engine resumes from its last snapshot.",
+                f"The outcome of a transaction of group {self._group} is unknown: {error!r}.",
+                "Restart streamnb: it resumes from its last snapshot.",
             ) from error
 
 
-def _asked_again(ask: Callable[[], T]) -> T:
-    """The answer, while a coordinator is being found: a cluster's first use of one makes its topic."""
+def _with_coordinator(request: Callable[[], T]) -> T:
+    """Return the request's result; retry while the cluster sets up a coordinator.
+
+    A cluster creates the topics of its coordinators at their first use. Until then kafka-python raises
+    retriable errors instead of retrying.
+    """
     deadline_s = time.monotonic() + COORDINATOR_BUDGET_S
     while True:
         try:
-            return ask()
+            return request()
         except KafkaError as error:
             if not error.retriable or time.monotonic() > deadline_s:
                 raise
