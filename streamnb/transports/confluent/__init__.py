@@ -1,7 +1,9 @@
-"""Apache Kafka through confluent-kafka (librdkafka): source and sink, several times as fast as kafka-python.
+"""Apache Kafka through confluent-kafka (librdkafka): a source and a sink, faster than through kafka-python.
 
-It knows librdkafka, and names logs as `streamnb.transports.kafka` does, so that a snapshot made through one
-client resumes through the other.
+It knows librdkafka. It names clusters, topics and partitions exactly as `streamnb.transports.kafka` does, so
+that a snapshot made with one client resumes with the other. It must not know kafka-python, what a record
+contains, or who polls it. confluent-kafka is optional: without it, importing this package is a
+`SettingsError`.
 """
 
 from streamnb.transports.confluent.client import create_topics, describe_topics

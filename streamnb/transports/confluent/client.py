@@ -1,7 +1,7 @@
-"""What the confluent source, its sink and the checks share: settings, connecting, topics, errors.
+"""Settings, connections, topics and errors of librdkafka, shared by the source, the sink and the checks.
 
-confluent-kafka wraps librdkafka and is optional. Nothing of it leaves the transports: its exceptions become
-a `TransportError`, and what librdkafka would print on stderr goes to the logger ``kafka.librdkafka``.
+confluent-kafka wraps librdkafka and is optional. None of its types leaves the transports. Its exceptions
+become a `TransportError`, and librdkafka's messages go to the logger ``kafka.librdkafka`` instead of stderr.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_partitions
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection
     from confluent_kafka.admin import AdminClient, NewTopic, TopicDescription
-except ImportError as missing:
+except ImportError as error:
     raise SettingsError(
-        f"The confluent transport needs confluent-kafka, which cannot be imported: {missing}.",
+        f"The confluent transport needs confluent-kafka, which cannot be imported: {error}.",
         "Install it: pip install 'streamnb[confluent]'.",
-    ) from missing
+    ) from error
 
 log = logging.getLogger("kafka.librdkafka")
 
 CONNECT_TIMEOUT_MS = 30_000  # librdkafka's own default for `socket.connection.setup.timeout.ms`
 REQUEST_TIMEOUT_S = 30.0
-STEP_S = 0.5
+STEP_S = 0.5  # each request while connecting; between two, a failed authentication is noticed
 
 _NO_GROUP = OWNED_BY_BOTH["group.instance.id"]
 _ACKNOWLEDGED = OWNED_BY_BOTH["acks"]
 _SINKS_OWN = OWNED_BY_BOTH["delivery.timeout.ms"]
-_REPORTS = "the transport listens to the client itself"
+_REPORTS = "the transport needs the client's reports itself"
 
 OWNED: Mapping[str, str] = {
     **OWNED_BY_BOTH,
     "auto.commit.enable": OWNED_BY_BOTH["enable.auto.commit"],
     "enable.auto.offset.store": OWNED_BY_BOTH["enable.auto.commit"],
     "on_commit": OWNED_BY_BOTH["enable.auto.commit"],
-    "enable.partition.eof": "it is how the transport learns of gaps at the end of the log",
+    "enable.partition.eof": "the transport learns from it of gaps at the end of the log",
     "group.protocol": _NO_GROUP,
     "group.remote.assignor": _NO_GROUP,
     "request.required.acks": _ACKNOWLEDGED,
@@ -58,7 +58,7 @@ OWNED: Mapping[str, str] = {
     "logger": _REPORTS,
     "log.queue": _REPORTS,
 }
-"""The client's settings that the transport chooses, and why."""
+"""The settings of librdkafka that the transport fixes, each with the reason for it."""
 
 _NAMES_OF_SECRETS = ("password", "secret", "passphrase", "key.pem")
 
@@ -66,25 +66,35 @@ C = TypeVar("C", Consumer, Producer, AdminClient)
 
 
 class Errors:
-    """What a client reports beside its answers: logged, and the last refusal kept."""
+    """A client's `error_cb`: logs every error and remembers the last authentication error.
+
+    librdkafka reports a failed connection only here: a request just times out.
+
+    Attributes
+    ----------
+    authentication : KafkaError or None
+        The last error of SASL authentication or TLS.
+    """
 
     def __init__(self) -> None:
-        self.refusal: KafkaError | None = None
+        self.authentication: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        """Take one report; called by the client while it is polled."""
+        """Log one error; the client calls this from its `poll`."""
         if error.code() in {KafkaError._AUTHENTICATION, KafkaError._SSL}:  # noqa: SLF001 no other name
-            self.refusal = error
+            self.authentication = error
         log.warning("%s", error.str())
 
 
-def client_settings(client: Mapping[str, object]) -> dict[str, object]:
-    """The user's settings for librdkafka, checked; secrets are masked wherever they are printed.
+def librdkafka_settings(client: Mapping[str, object]) -> dict[str, object]:
+    """Return the user's settings for librdkafka, checked, with secrets masked in print.
+
+    librdkafka itself rejects the names it does not know.
 
     Raises
     ------
     SettingsError
-        A setting is the transport's own, or ``bootstrap.servers`` is missing.
+        The transport fixes one of the settings, or ``bootstrap.servers`` is missing.
     """
     settings = dict(client)
     for name, value in settings.items():
@@ -93,7 +103,7 @@ def client_settings(client: Mapping[str, object]) -> dict[str, object]:
         if "_" in name and name.replace("_", ".") in {*OWNED, "bootstrap.servers"}:
             hint = f"Did you mean `{name.replace('_', '.')}`?"
             raise SettingsError(f"`{name}` is not a setting of librdkafka.", hint)
-        if isinstance(value, list | tuple):  # librdkafka writes lists with commas
+        if isinstance(value, list | tuple):  # librdkafka takes lists as text with commas
             settings[name] = ",".join(map(str, value))
         elif isinstance(value, str) and any(word in name for word in _NAMES_OF_SECRETS):
             settings[name] = Secret(value)
@@ -103,56 +113,56 @@ def client_settings(client: Mapping[str, object]) -> dict[str, object]:
 
 
 def brokers(settings: Mapping[str, object]) -> str:
-    """The bootstrap servers as one would write them in a message."""
+    """Return the bootstrap servers as text, for an error message."""
     return str(settings["bootstrap.servers"])
 
 
 def reason(error: KafkaException | KafkaError) -> str:
-    """What the client says of an error, without a full stop."""
-    told = error.args[0] if isinstance(error, KafkaException) and error.args else error
-    return (told.str() if isinstance(told, KafkaError) else str(told)).rstrip(".")
+    """Return the text of a client's error, without a full stop."""
+    inner = error.args[0] if isinstance(error, KafkaException) and error.args else error
+    return (inner.str() if isinstance(inner, KafkaError) else str(inner)).rstrip(".")
 
 
 def build(kind: type[C], settings: Mapping[str, object], errors: Errors, **owned: object) -> C:
-    """A client of librdkafka, which connects by itself in the background.
+    """Return a client of librdkafka, which connects in the background.
 
     Parameters
     ----------
     kind : type
-        A consumer, a producer or an admin client.
+        The class of a consumer, a producer or an admin client.
     settings : mapping
-        From `client_settings`.
+        The result of `librdkafka_settings`.
     errors : Errors
-        Told of what goes wrong beside answers.
+        The client's `error_cb`.
     **owned
-        The transport's own settings, ``_`` for each dot.
+        The settings that the transport fixes, with ``_`` for each dot.
 
     Raises
     ------
     SettingsError
-        The client refuses a setting.
+        The client rejects a setting.
     """
     if not log.handlers:
-        # Without a handler of its own librdkafka's every reconnect would go to stderr.
+        # Without a handler, logging's last resort would print every reconnect of librdkafka to stderr.
         log.addHandler(logging.NullHandler())
     own = {name.replace("_", "."): value for name, value in owned.items()}
-    # A producer, too, makes the topics it asks about, unless it is told not to.
+    # By default a producer, too, asks the broker to create the topics of its metadata requests.
     own |= {"allow.auto.create.topics": False, "error_cb": errors, "logger": log}
     try:
         return kind({**settings, **own})
     except (KafkaException, TypeError, ValueError) as error:
         what = reason(error) if isinstance(error, KafkaException) else str(error)
         hint = "See librdkafka's list of configuration properties."
-        raise SettingsError(f"The Kafka client refuses its settings: {what}.", hint) from None
+        raise SettingsError(f"librdkafka rejects its settings: {what}.", hint) from None
 
 
 def cluster_id(admin: AdminClient, settings: Mapping[str, object], errors: Errors) -> str:
-    """Wait until a broker answers; the cluster's id, empty where it has none.
+    """Wait until a broker answers, and return the cluster's id, or an empty string if it has none.
 
     Raises
     ------
     TransportError
-        The brokers refuse to let us in, or none answered within ``socket.connection.setup.timeout.ms``.
+        Authentication failed, or no broker answered within ``socket.connection.setup.timeout.ms``.
     """
     wait_ms = int(str(settings.get("socket.connection.setup.timeout.ms", CONNECT_TIMEOUT_MS)))
     deadline_s = time.monotonic() + wait_ms / 1000
@@ -163,9 +173,10 @@ def cluster_id(admin: AdminClient, settings: Mapping[str, object], errors: Error
             return str(asked.result().cluster_id or "")
         except KafkaException as error:
             admin.poll(0)
-            if errors.refusal is not None:
+            if errors.authentication is not None:
                 hint = "Check `security.protocol`, `sasl.mechanism`, the user, the password and certificates."
-                what = f"Kafka at {brokers(settings)} refuses to let us in: {reason(errors.refusal)}."
+                cause = reason(errors.authentication)
+                what = f"Authentication with Kafka at {brokers(settings)} failed: {cause}."
                 raise TransportError(what, hint) from None
             if time.monotonic() >= deadline_s:
                 what = f"No Kafka broker answered at {brokers(settings)} within {wait_ms} ms."
@@ -174,14 +185,14 @@ def cluster_id(admin: AdminClient, settings: Mapping[str, object], errors: Error
 
 
 def connected_admin(settings: Mapping[str, object]) -> AdminClient:
-    """An admin client whose broker has answered.
+    """Return an admin client after a broker has answered it.
 
     Raises
     ------
     SettingsError
-        The client refuses a setting.
+        The client rejects a setting.
     TransportError
-        No broker answered, or it refuses to let us in.
+        No broker answered, or authentication failed.
     """
     errors = Errors()
     admin = build(AdminClient, settings, errors)
@@ -191,23 +202,23 @@ def connected_admin(settings: Mapping[str, object]) -> AdminClient:
 
 @contextmanager
 def translated(what: str, settings: Mapping[str, object]) -> Iterator[None]:
-    """Turn the client's exceptions inside the block into a `TransportError` that begins with `what`."""
+    """Translate the client's exceptions in the block to a `TransportError` that begins with `what`."""
     try:
         yield
     except KafkaException as error:
-        hint = "Check that the brokers run and what they log."
+        hint = "Check that the brokers run, and read their logs."
         raise TransportError(f"{what} failed at {brokers(settings)}: {reason(error)}.", hint) from error
 
 
 def describe(
     admin: AdminClient, topics: Sequence[str], settings: Mapping[str, object]
 ) -> dict[str, TopicDescription]:
-    """What the cluster says of each topic; one that does not exist is left out.
+    """Return the cluster's description of each existing topic by name; missing topics are left out.
 
     Raises
     ------
     TransportError
-        The brokers do not answer, or do not let us see a topic.
+        The brokers do not answer, or this user may not describe a topic.
     """
     described = {}
     with translated("Looking up topics", settings):
@@ -220,40 +231,40 @@ def describe(
                 if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
                     continue
                 if code in {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.TOPIC_EXCEPTION}:
-                    hint = "Check its name and the user's rights."
+                    hint = "Check the topic's name and the user's ACLs."
                     raise TransportError(f"Topic {name} cannot be used: {reason(error)}.", hint) from error
                 raise
     return described
 
 
 def describe_topics(client: Mapping[str, object], topics: Sequence[str]) -> dict[str, int]:
-    """How many partitions each topic has; a topic that does not exist is left out.
+    """Return the number of partitions of each existing topic; missing topics are left out.
 
     Raises
     ------
     SettingsError
-        A setting is unknown, or the transport's own.
+        A setting is unknown, or the transport fixes it.
     TransportError
-        No broker answers, or a topic may not be seen.
+        No broker answers, or this user may not describe a topic.
     """
-    settings = client_settings(client)
+    settings = librdkafka_settings(client)
     found = describe(connected_admin(settings), topics, settings)
     return {name: len(topic.partitions) for name, topic in found.items()}
 
 
 def create_topics(client: Mapping[str, object], topics: Mapping[str, int]) -> None:
-    """Create topics with that many partitions each and wait until they can be used.
+    """Create topics, each with its number of partitions, and wait until the brokers list them.
 
-    A topic that exists with that many partitions is left as it is.
+    A topic that already exists with that number of partitions stays as it is.
 
     Raises
     ------
     SettingsError
-        A setting is unknown, or the transport's own.
+        A setting is unknown, or the transport fixes it.
     TransportError
-        No broker answers, a topic is refused, or exists with another number of partitions.
+        No broker answers, the broker rejects a topic, or a topic exists with another number of partitions.
     """
-    settings = client_settings(client)
+    settings = librdkafka_settings(client)
     admin = connected_admin(settings)
     wanted = [NewTopic(name, num_partitions=count) for name, count in topics.items()]
     for name, answer in admin.create_topics(wanted, request_timeout=REQUEST_TIMEOUT_S).items():
@@ -261,13 +272,13 @@ def create_topics(client: Mapping[str, object], topics: Mapping[str, int]) -> No
             answer.result()
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                hint = "Choose another name, or ask for the right to create it."
+                hint = "Choose another name, or ask for the right to create topics."
                 raise TransportError(f"Topic {name} cannot be created: {reason(error)}.", hint) from error
     deadline_s = time.monotonic() + REQUEST_TIMEOUT_S
     while len(found := describe(admin, list(topics), settings)) < len(topics):
         if time.monotonic() >= deadline_s:
-            lacking = ", ".join(sorted(topics.keys() - found.keys()))
-            what = f"Topic {lacking} was created and is not seen after {REQUEST_TIMEOUT_S:.0f} s."
-            raise TransportError(what, "Check what the brokers log.")
+            missing = ", ".join(sorted(topics.keys() - found.keys()))
+            what = f"The brokers do not list the new topic {missing} after {REQUEST_TIMEOUT_S:.0f} s."
+            raise TransportError(what, "Read the brokers' logs.")
         time.sleep(0.05)
     check_partitions({name: len(topic.partitions) for name, topic in found.items()}, topics)

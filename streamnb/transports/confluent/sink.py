@@ -1,4 +1,4 @@
-"""A Kafka topic as a sink through librdkafka: every record acknowledged, or an error that stays."""
+"""A sink to a Kafka topic through librdkafka: all in-sync replicas acknowledge each record, or it fails."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from streamnb.transports.confluent.client import (
     Errors,
     brokers,
     build,
-    client_settings,
     describe_topics,
+    librdkafka_settings,
     reason,
 )
 from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, TopicSink, log
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  reported above
+from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  as in source.py
 
-ROOM_S = 0.005
+QUEUE_STEP_S = 0.005
 FLUSH_STEP_S = 0.005
 CLOSE_TIMEOUT_S = 1.0
 
@@ -26,7 +26,7 @@ CLOSE_TIMEOUT_S = 1.0
 class ConfluentSink(TopicSink):
     """A `TopicSink` through librdkafka.
 
-    librdkafka reports only the records it could not deliver, so that the others cost nothing in Python.
+    librdkafka reports only the records it could not deliver, so that a delivered record costs no Python call.
 
     Parameters
     ----------
@@ -35,16 +35,16 @@ class ConfluentSink(TopicSink):
     client : mapping
         Settings of librdkafka, as for `ConfluentSource`.
     in_flight_max : int
-        Records sent and not yet acknowledged at which `publish` waits.
+        The number of unacknowledged records at which `publish` waits.
     in_flight_bytes_max : int
-        Bytes at which it waits, to the next 1,024.
+        The number of unacknowledged bytes at which `publish` waits, rounded up to a multiple of 1,024.
     delivery_timeout_ms : int
-        After this long without acknowledgement a record counts as not delivered.
+        The time after which a record without acknowledgement counts as not delivered.
 
     Raises
     ------
     SettingsError
-        A setting is unknown, or the transport's own.
+        A setting is unknown, or the transport fixes it.
     TransportError
         No broker answers, or the topic does not exist.
     """
@@ -58,7 +58,7 @@ class ConfluentSink(TopicSink):
         in_flight_bytes_max: int = 64 << 20,
         delivery_timeout_ms: int = 120_000,
     ) -> None:
-        settings = client_settings(client)
+        settings = librdkafka_settings(client)
         super().__init__(topic, brokers(settings), describe_topics(client, [topic]))
         self._delivery_timeout_ms = delivery_timeout_ms
         self._producer: Producer | None = None
@@ -86,7 +86,7 @@ class ConfluentSink(TopicSink):
         keys: Sequence[bytes | None],
         headers: Sequence[Headers],
     ) -> None:
-        """Send columns of records that came from the input partition of that number.
+        """Send columns of records that came from the input partition with the number `partition`.
 
         Raises
         ------
@@ -103,22 +103,22 @@ class ConfluentSink(TopicSink):
                 try:
                     produce(topic, value, key, target, headers=sent)
                 except BufferError:
-                    self._produce_when_there_is_room(target, value, key, sent)
+                    self._produce_when_queue_has_space(target, value, key, sent)
         except KafkaException as error:
             self._fail(target, reason(error))
         self._raise_failure()
 
     def flush(self, timeout_ms: int) -> None:
-        """Return when everything published was acknowledged.
+        """Return when every published record is acknowledged.
 
         Raises
         ------
         DeliveryError
-            Something was not acknowledged since the sink was opened, or is not yet after `timeout_ms`.
+            A record since the sink was opened was not delivered, or is not acknowledged within `timeout_ms`.
         """
         assert self._producer is not None, "closed"
         deadline_s = time.monotonic() + timeout_ms / 1000
-        # The client's own flush waits at full processor load, which the broker may be in need of.
+        # The client's own `flush` (librdkafka 2.16) waits at full processor load, so `poll` in steps instead.
         while self._failure is None and (waiting := len(self._producer)):
             if time.monotonic() >= deadline_s:
                 raise self._not_acknowledged(waiting, timeout_ms)
@@ -126,22 +126,27 @@ class ConfluentSink(TopicSink):
         self._raise_failure()
 
     def close(self) -> None:
-        """Let go; what was published and not flushed may be dropped."""
+        """Close the producer; records that were not flushed may be dropped."""
         producer, self._producer = self._producer, None
         if producer is not None and len(producer):
             producer.purge()
             try:
                 producer.flush(CLOSE_TIMEOUT_S)
-            except KafkaException as error:  # it must not take the place of the one for which this is closed
-                log.warning("Letting go of %s, what was in flight is dropped: %s", self._topic, reason(error))
+            except KafkaException as error:  # must not replace the error for which this sink is closed
+                log.warning(
+                    "The sink to %s did not close in time; records in flight are dropped: %s",
+                    self._topic,
+                    reason(error),
+                )
 
-    def _produce_when_there_is_room(
+    def _produce_when_queue_has_space(
         self, target: int, value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes]] | None
     ) -> None:
+        """Send one record as soon as librdkafka's queue has space; give up after two delivery timeouts."""
         assert self._producer is not None, "closed"
         deadline_s = time.monotonic() + 2 * self._delivery_timeout_ms / 1000
         while True:
-            self._serve(ROOM_S)  # nothing tells of room: only failures are reported
+            self._serve(QUEUE_STEP_S)  # wait, since librdkafka reports failures only and not free space
             self._raise_failure()
             try:
                 self._producer.produce(self._topic, value, key, target, headers=headers)
@@ -152,7 +157,10 @@ class ConfluentSink(TopicSink):
                 return
 
     def _serve(self, timeout_s: float) -> None:
-        """Take what the client has to report; what is wrong with all of it, a missing right, it raises."""
+        """Run the delivery callbacks, and remember an error that `poll` raises as a failed delivery.
+
+        librdkafka 2.16 raises errors of all records, such as a missing ACL, instead of reporting it.
+        """
         assert self._producer is not None, "closed"
         try:
             self._producer.poll(timeout_s)
@@ -160,6 +168,6 @@ class ConfluentSink(TopicSink):
             self._fail(None, reason(error))
 
     def _report(self, error: KafkaError | None, record: Message) -> None:
-        """Take a delivery report; called within `poll` and `flush`, for failures alone."""
+        """Remember a failed delivery; librdkafka calls this from `poll` and `flush`."""
         if error is not None:
             self._fail(record.partition(), reason(error))

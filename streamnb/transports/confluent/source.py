@@ -1,15 +1,17 @@
-"""Apache Kafka as a source and a sink, through confluent-kafka (librdkafka): several times as fast.
+"""A source of Kafka topics through confluent-kafka (librdkafka), several times faster than kafka-python.
 
-It stands behind the same protocols as `streamnb.transports.kafka`, keeps the same promises and names the
-log in the same way, so that a snapshot made through one client resumes through the other. Two things differ:
+It has the same contract as `streamnb.transports.kafka` and the same names for clusters, topics and
+partitions, so that a snapshot made with one client resumes with the other. Two things differ:
 
-- librdkafka 2.16 does not step over a record batch whose checksum is wrong: it goes on in the middle of
-  the bytes and may land anywhere. A damaged batch therefore stops the stream, with its partition and offset;
-  the other client reports it as unreadable and goes on, from the same snapshot.
-- It tries again by itself, without end, while brokers are away; the logger ``kafka.librdkafka`` says so.
+- librdkafka 2.16 does not skip a record batch with a wrong checksum: it continues in the middle of the
+  batch's bytes, at an arbitrary offset. A damaged batch therefore stops the stream here, and the error names
+  its partition and offset. The other client, from the same snapshot, reports the batch as unreadable and
+  continues.
+- librdkafka itself retries without a time limit while no broker answers, and reports that to the logger
+  ``kafka.librdkafka``.
 """
 
-# ruff: noqa: SLF001  librdkafka's own errors begin with an underscore
+# ruff: noqa: SLF001  the names of librdkafka's local errors begin with an underscore
 
 from __future__ import annotations
 
@@ -24,11 +26,11 @@ from streamnb.transports.confluent.client import (
     Errors,
     brokers,
     build,
-    client_settings,
     cluster_id,
     create_topics,
     describe,
     describe_topics,
+    librdkafka_settings,
     log,
     reason,
     translated,
@@ -36,7 +38,7 @@ from streamnb.transports.confluent.client import (
 from streamnb.transports.confluent.sink import ConfluentSink
 from streamnb.transports.topics import TopicSource, position_lost, starting_positions
 
-from confluent_kafka import (  # isort: skip  the room above says what to install where it is missing
+from confluent_kafka import (  # isort: skip  the client module reports a missing package first
     Consumer,
     KafkaError,
     KafkaException,
@@ -50,14 +52,15 @@ __all__ = ["ConfluentSink", "ConfluentSource", "create_topics", "describe_topics
 
 COMMIT_TIMEOUT_S = 3.0
 COMMIT_STEP_S = 0.01
-LOOK_AGAIN_S = 60.0
+LOOK_AGAIN_S = 60.0  # between two requests for new partitions
 LEADER_WAIT_S = 0.1
-# It joins no group; but to close it takes a session's time where one may not be read: 45 s by default.
-ASKER = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 1000}
-# Where a right is missing librdkafka looks for the group's coordinator for ever, and says nothing.
-NO_ANSWER = f"no answer within {COMMIT_TIMEOUT_S:.0f} s; may this user read the group?"
-NO_GROUP = "streamnb"  # librdkafka wants a name, under which it joins nothing and commits nothing
-NO_TIMESTAMP = 0  # the type of a record's timestamp
+# The side consumer joins no group, but librdkafka 2.16 waits a session timeout in `close` if the user may not
+# read the group: 45 s by default.
+SIDE_CONSUMER = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 1000}
+# If the user may not read the group, librdkafka looks for its coordinator for ever and reports nothing.
+NO_ANSWER = f"no answer within {COMMIT_TIMEOUT_S:.0f} s; check that this user may read the group"
+NO_GROUP = "streamnb"  # librdkafka requires a `group.id`; under this one it joins and commits nothing
+NO_TIMESTAMP = 0  # the timestamp type of a record without one
 
 _END = KafkaError._PARTITION_EOF
 _GONE = {
@@ -75,55 +78,56 @@ _LEADERLESS = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
 }
-_PASSING = {
+_RETRIED = {
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TIMED_OUT,
     KafkaError._RESOLVE,
-    KafkaError._UNKNOWN_TOPIC,  # a restarted broker may say so for a moment
+    KafkaError._UNKNOWN_TOPIC,  # a restarted broker may answer this for a moment
     KafkaError._UNKNOWN_PARTITION,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.REQUEST_TIMED_OUT,
 }
 
-# For a header's name that is not UTF-8, confluent-kafka 2.16 returns a list with a null pointer in it beside
-# an exception. Called from C the mistake is seen and raised; a method call that Python has specialised does
-# not look, and the process dies at the null pointer. Nor may it be asked twice: it raises only once.
+# For a header name that is not UTF-8, `Message.headers()` of confluent-kafka 2.16 sets an exception and still
+# returns a list, with a null pointer in it. CPython detects that if C code makes the call, and raises a
+# SystemError. A method call that the interpreter has specialised does not check, and the process crashes at
+# the null pointer. `methodcaller` calls from C. Call it once per message: the second call does not raise.
 _headers_of = methodcaller("headers")
 
 
 class ConfluentSource(TopicSource):
-    """Topics of Kafka, read from positions that the engine keeps.
+    """A source of Kafka topics that reads from the positions of a snapshot, through librdkafka.
 
-    Partitions are assigned, never joined for; records of aborted transactions are not read. A record with a
-    header whose name is not UTF-8 is reported as unreadable and the stream goes on.
+    It assigns its partitions itself, without a consumer group, and reads with isolation level
+    `read_committed`. It reports a record with a header name that is not UTF-8 as unreadable and continues.
 
     Parameters
     ----------
     topics : sequence of str
-        Topics that exist.
+        Names of topics. They must exist when the source is opened.
     client : mapping
         Settings of librdkafka by its own names: ``bootstrap.servers``, ``security.protocol``,
         ``sasl.mechanism``, ...
     group : str, optional
-        The consumer group under which `commit` leaves positions for lag tools.
+        The consumer group to which `commit` commits positions, for lag tools only.
 
     Raises
     ------
     SettingsError
-        A setting is unknown, or the transport's own.
+        A setting is unknown, or the transport fixes it.
     """
 
     def __init__(
         self, topics: Sequence[str], client: Mapping[str, object], *, group: str | None = None
     ) -> None:
-        self._settings = client_settings(client)
+        self._settings = librdkafka_settings(client)
         super().__init__(topics, brokers(self._settings), group)
         self._errors = Errors()
         self._admin: AdminClient | None = build(AdminClient, self._settings, self._errors)
         self._cluster: str | None = None
         self._consumer: Consumer | None = None
-        self._asker: Consumer | None = None
+        self._side_consumer: Consumer | None = None
         self._unanswered = False
         self._answers: list[str] = []
         self._next_offsets: dict[Partition, int] = {}
@@ -131,17 +135,17 @@ class ConfluentSource(TopicSource):
         self._look_again_s = time.monotonic() + LOOK_AGAIN_S
 
     def identity(self) -> Mapping[str, str]:
-        """The ids of the cluster and of each topic, as Kafka's own tools print them, where it has them."""
+        """Return the ids of the cluster and the topics as Kafka's tools print them; old brokers lack some."""
         found = describe(self._connected_admin(), self._topics, self._settings)
         return self._identity(self._cluster, {name: _topic_id(one.topic_id) for name, one in found.items()})
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
-        """Take every partition of the topics and seek, as `Source.open` says.
+        """Assign every partition of the topics and seek, by the rules of `Source.open`.
 
         Raises
         ------
         PositionError
-            The log begins after, or ends before, a position, or its partition is gone.
+            A partition of `next_offsets` does not exist, begins after its position or ends before it.
         TransportError
             A topic does not exist, or no broker answers.
         """
@@ -150,9 +154,9 @@ class ConfluentSource(TopicSource):
         begin, end = self._ends(partitions)
 
         def at_time(at_ms: int) -> dict[Partition, int | None]:
-            asked = [TopicPartition(*one, at_ms) for one in partitions]
+            wanted = [TopicPartition(*one, at_ms) for one in partitions]
             with translated("Looking up positions", self._settings):
-                found_at = self._asking().offsets_for_times(asked, REQUEST_TIMEOUT_S)
+                found_at = self._connected_side_consumer().offsets_for_times(wanted, REQUEST_TIMEOUT_S)
             return {
                 Partition(one.topic, one.partition): one.offset if one.offset >= 0 else None
                 for one in found_at
@@ -161,26 +165,30 @@ class ConfluentSource(TopicSource):
         positions = starting_positions(next_offsets, start, begin, end, at_time)
         if self._consumer is None:
             self._consumer = self._new_consumer()
-        with translated("Taking the partitions", self._settings):
+        with translated("Assigning the partitions", self._settings):
             self._consumer.assign([TopicPartition(*one, offset) for one, offset in positions.items()])
         self._next_offsets = positions
         return dict(sorted(positions.items()))
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
-        """One batch for each partition that moved on, be it only over a gap or an unreadable record.
+        """Return one batch for each partition whose position advanced, even if only over a gap.
+
+        A gap is a range of offsets without a record to return: compacted or aborted records, transaction
+        markers, or unreadable records, which the batch lists.
 
         Raises
         ------
         PositionError
             The log no longer holds the position.
         TransportError
-            The brokers refuse, or a record batch is damaged; from then on every poll says so.
+            The client reported an error that it does not retry, or a record batch is damaged. Every later
+            poll raises the same error.
         """
         if self._failure is not None:
             raise self._failure
         assert self._consumer is not None, "open() comes before poll()"
         with translated("Reading", self._settings):
-            # `consume` alone would wait for `records_max` records; this waits for the first.
+            # `consume` alone would wait for all `records_max` records. `poll` waits only for the first.
             first = self._consumer.poll(timeout_ms / 1000)
             if first is None:
                 return []
@@ -191,7 +199,10 @@ class ConfluentSource(TopicSource):
         return batches
 
     def added(self) -> Mapping[Partition, int]:
-        """Take the partitions that the topics have gained, from their beginning; asked for once a minute."""
+        """Assign the partitions that the topics have gained, and return their first offsets.
+
+        It asks the brokers at most once per `LOOK_AGAIN_S` seconds.
+        """
         assert self._consumer is not None, "open() comes before added()"
         now_s = time.monotonic()
         if now_s < self._look_again_s:
@@ -207,37 +218,35 @@ class ConfluentSource(TopicSource):
             new = sorted(known - self._next_offsets.keys())
             begin = self._ends(new)[0]
         except TransportError as error:
-            log.warning("It is not known whether the topics have more partitions: %s", error)
+            log.warning("The topics could not be checked for new partitions: %s", error)
             return {}
         if new:
             self._next_offsets |= begin
-            with translated("Taking new partitions", self._settings):
+            with translated("Assigning new partitions", self._settings):
                 every = [TopicPartition(*one, offset) for one, offset in self._next_offsets.items()]
                 self._consumer.assign(every)
         return begin
 
     def _batches(self, messages: Iterable[Message]) -> list[RecordBatch]:
-        """The records before the first failure by partition, and the offsets they reach."""
+        """Return the messages before the first failure, one batch per partition, and keep that failure."""
         records: dict[tuple[str, int], list[Message]] = {}
         ends: dict[tuple[str, int], int] = {}
         for message in messages:
             error = message.error()
-            place = (
-                message.topic() or "",
-                message.partition(),
-            )  # quicker to make than a `Partition`
+            # A tuple is quicker to make than a `Partition`.
+            place = (message.topic() or "", message.partition())
             if error is None:
                 if place in records:
                     records[place].append(message)
                 else:
                     records[place] = [message]
             elif error.code() == _END:
-                # Where the next fetch begins: behind markers of transactions and what was compacted away.
+                # The offset of the next fetch, behind transaction markers and compacted records.
                 ends[place] = message.offset()
             else:
                 self._failure = self._failure_of(error, Partition(*place), message.offset())
                 if self._failure is not None:
-                    break  # what follows may be from anywhere
+                    break  # the messages behind a damaged batch may come from arbitrary offsets
         batches = []
         for place in records | ends:
             partition, found = Partition(*place), records.get(place, [])
@@ -248,59 +257,64 @@ class ConfluentSource(TopicSource):
         return batches
 
     def _failure_of(self, error: KafkaError, partition: Partition, offset: int) -> TransportError | None:
-        """What an error means for the stream; ``None`` for one that passes."""
+        """Return the failure for an error that stops the stream; log one that librdkafka retries."""
         if error.code() in _GONE:
             return position_lost(f"{partition} no longer holds the position {offset} ({reason(error)}).")
         if error.code() in _DAMAGED:
-            hint = 'Read it through `kind = "kafka"`, which reports damaged records and goes on.'
+            hint = 'Set `kind = "kafka"` for the source: it reports a damaged batch and continues behind it.'
             return TransportError(f"{partition} is damaged at offset {offset}: {reason(error)}.", hint)
-        # Without a topic it is about the group, which only lag tools need.
-        if not error.fatal() and (error.code() in _PASSING or not partition.topic):
-            log.warning("Reading from %s is tried again: %s", self._brokers, reason(error))
+        # An error without a topic concerns the group, which only lag tools need.
+        if not error.fatal() and (error.code() in _RETRIED or not partition.topic):
+            log.warning("Retrying to read from %s after an error: %s", self._brokers, reason(error))
             return None
         what = f"Reading {partition} from {self._brokers} failed: {reason(error)}."
-        return TransportError(what, "See the brokers' logs.")
+        return TransportError(what, "Read the brokers' logs.")
 
     def end_offsets(self) -> Mapping[Partition, int]:
-        """The offset after the last committed record of each partition now."""
+        """Return each partition's last stable offset now, the end of the log for `read_committed`."""
         return self._ends(sorted(self._next_offsets))[1]
 
     def _commit_to_group(self, next_offsets: Mapping[Partition, int]) -> str:
-        asker = self._asking()
+        consumer = self._connected_side_consumer()
         offsets = [TopicPartition(*one, offset) for one, offset in next_offsets.items()]
         deadline_s = time.monotonic() + COMMIT_TIMEOUT_S
         try:
-            if self._unanswered:  # another would wait behind it, and hold up the stream again
-                asker.poll(0)
+            if self._unanswered:  # a new commit would wait behind the old one and delay the stream again
+                consumer.poll(0)
                 if not self._answers:
                     return NO_ANSWER
             self._answers.clear()
-            # The admin client's call for this ends the process (librdkafka 2.16) when a broker dies under it.
-            asker.commit(offsets=offsets, asynchronous=True)
+            # The admin client's call for this (librdkafka 2.16) aborts the process if a broker dies in it.
+            consumer.commit(offsets=offsets, asynchronous=True)
             while not self._answers and time.monotonic() < deadline_s:
-                asker.poll(COMMIT_STEP_S)
+                consumer.poll(COMMIT_STEP_S)
         except KafkaException as error:
             self._answers.append(reason(error))
         self._unanswered = not self._answers
         return self._answers[-1] if self._answers else NO_ANSWER
 
-    def _take_answer(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
+    def _on_commit(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
+        """Store the outcome of a commit, empty on success; the side consumer calls this from its `poll`."""
         errors = [error, *(one.error for one in offsets)]
         self._answers.append(", ".join(sorted({reason(one) for one in errors if one is not None})))
 
     def close(self) -> None:
-        """Let go of the topics."""
-        opened = (self._consumer, self._asker)
-        self._consumer = self._asker = self._admin = None
+        """Close both consumers and drop the admin client. Closing twice does nothing."""
+        opened = (self._consumer, self._side_consumer)
+        self._consumer = self._side_consumer = self._admin = None
         for consumer in opened:
             if consumer is not None:
                 consumer.close()
 
-    def _asking(self) -> Consumer:
-        """A consumer that reads nothing: a broker answers one connection's requests in turn, fetches too."""
-        if self._asker is None:
-            self._asker = self._new_consumer(on_commit=self._take_answer, **ASKER)
-        return self._asker
+    def _connected_side_consumer(self) -> Consumer:
+        """Return a second consumer, which reads no records, for commits and offset lookups.
+
+        A broker answers the requests of one connection in order: on the reading consumer's connection they
+        would wait behind its fetch.
+        """
+        if self._side_consumer is None:
+            self._side_consumer = self._new_consumer(on_commit=self._on_commit, **SIDE_CONSUMER)
+        return self._side_consumer
 
     def _new_consumer(self, **more: object) -> Consumer:
         return build(
@@ -324,7 +338,7 @@ class ConfluentSource(TopicSource):
         return self._admin
 
     def _ends(self, partitions: Sequence[Partition]) -> tuple[dict[Partition, int], dict[Partition, int]]:
-        """The first offset of each partition, and the one after the last committed record."""
+        """Return the first offset and the last stable offset of each partition."""
         begin, end = {}, {}
         for one in partitions:
             with translated(f"Looking up the ends of {one}", self._settings):
@@ -332,11 +346,16 @@ class ConfluentSource(TopicSource):
         return begin, end
 
     def _ends_of(self, partition: TopicPartition) -> tuple[int, int]:
-        """Asked again while its leader is being chosen: unlike a poll, librdkafka gives this question up."""
+        """Return the low watermark and the last stable offset; retry while a leader is being elected.
+
+        librdkafka 2.16 retries a fetch in that case, but not this request.
+        """
         deadline_s = time.monotonic() + REQUEST_TIMEOUT_S
         while True:
             try:
-                low, high = self._asking().get_watermark_offsets(partition, REQUEST_TIMEOUT_S)
+                low, high = self._connected_side_consumer().get_watermark_offsets(
+                    partition, REQUEST_TIMEOUT_S
+                )
             except KafkaException as error:
                 if error.args[0].code() not in _LEADERLESS or time.monotonic() > deadline_s:
                     raise
@@ -346,10 +365,12 @@ class ConfluentSource(TopicSource):
 
 
 def _topic_id(found: Uuid | None) -> str:
-    """A topic's id in Kafka's own notation; empty where the broker is too old to have one."""
-    if found is None or set(str(found)) == {"A"}:  # sixteen bytes of zero
+    """Return a topic's id in Kafka's notation, or an empty string if the broker is too old to have one."""
+    if found is None or set(str(found)) == {"A"}:  # sixteen zero bytes
         return ""
-    return str(found).replace("+", "-").replace("/", "_").rstrip("=")  # librdkafka's base64 is another
+    return (
+        str(found).replace("+", "-").replace("/", "_").rstrip("=")
+    )  # Kafka uses URL-safe base64 without padding
 
 
 def _batch(partition: Partition, messages: Sequence[Message], next_offset: int) -> RecordBatch:
@@ -363,7 +384,7 @@ def _batch(partition: Partition, messages: Sequence[Message], next_offset: int) 
             offset = message.offset()
             unreadable.append(Unreadable(offset, offset + 1, str(error.__cause__ or error)))
         else:
-            # Nothing that reads headers here tells one without a value from an empty one.
+            # Kafka allows a header without a value; streamnb treats it as an empty value.
             headers.append([(name, value or b"") for name, value in names] if names else ())
             readable.append(message)
     stamps = [message.timestamp() for message in readable]
