@@ -1,7 +1,8 @@
-"""A real Apache Kafka broker on this machine, without Docker: assembled from Maven Central, run by Java.
+"""Run a real Apache Kafka broker on this machine without Docker, from the jars on Maven Central.
 
 ``python deploy/kafka/broker.py start|stop|address|run [--dir DIR] [--port P]``. Tests import `Broker`.
-Needs Java 17 or later and, the first time, Maven and the network (about 110 MB). Standard library only.
+It needs Java 17 or later and, the first time, Maven and the network (about 110 MB). This file uses only the
+standard library, so that it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 10.0
 MAVEN_TIMEOUT_S = 900.0
 
-# What Maven says when the network, not an artifact, is the trouble.
+# Parts of Maven's output that show a network error rather than a missing artifact.
 UNREACHABLE = (
     "Unknown host",
     "Name or service not known",
@@ -42,12 +43,12 @@ UNREACHABLE = (
 
 
 class BrokerError(Exception):
-    """The broker cannot be run: one sentence and a hint.
+    """The broker cannot run.
 
     Parameters
     ----------
     what, hint : str
-        What was found, and what to do about it.
+        The fact in one sentence, and what to do about it.
     """
 
     exit_code = 1
@@ -57,26 +58,28 @@ class BrokerError(Exception):
 
 
 class UnreachableError(BrokerError):
-    """Maven Central cannot be reached, and the cache does not hold Kafka yet."""
+    """Maven Central cannot be reached, and Kafka is not in the cache yet."""
 
     exit_code = 69
 
 
 def assemble(cache: Path = CACHE) -> Path:
-    """The folder of Kafka's jars, filled from Maven Central the first time.
+    """Return the folder of Kafka's jars; download them from Maven Central the first time.
 
     Raises
     ------
     UnreachableError
-        Maven Central cannot be reached.
+        Maven Central cannot be reached, or the download took too long.
     BrokerError
-        There is no Maven, or it failed otherwise.
+        Maven is not installed, or failed for another reason.
     """
     jars = cache / f"kafka-{VERSION}"
     if jars.is_dir():
         return jars
     if shutil.which("mvn") is None:
-        raise BrokerError("There is no `mvn` to fetch Kafka with.", "Install Maven (apt install maven).")
+        raise BrokerError(
+            "`mvn` is not installed, and Kafka must be downloaded.", "Install Maven (apt install maven)."
+        )
     cache.mkdir(parents=True, exist_ok=True)
     partial = cache / f"kafka-{VERSION}.{os.getpid()}.partial"
     pom = Path(__file__).with_name("pom.xml")
@@ -91,11 +94,11 @@ def assemble(cache: Path = CACHE) -> Path:
         )
         if maven.returncode != 0:
             raise _maven_error(maven.stdout + maven.stderr)
-        if not jars.is_dir():  # another process may have been quicker
+        if not jars.is_dir():  # another process may have finished first
             partial.rename(jars)
     except subprocess.TimeoutExpired:
-        hint = "Try again on a faster network: what was fetched is kept."
-        raise UnreachableError(f"Maven was not done after {MAVEN_TIMEOUT_S:.0f} s.", hint) from None
+        hint = "Try again on a faster network: Maven keeps the files it has downloaded."
+        raise UnreachableError(f"Maven did not finish within {MAVEN_TIMEOUT_S:.0f} s.", hint) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return jars
@@ -107,37 +110,39 @@ def _maven_error(output: str) -> BrokerError:
             return UnreachableError(
                 f"Maven Central cannot be reached ({sign}).", "Check the network and the proxy."
             )
-    said = next(
-        (line.partition("ERROR]")[2].strip() for line in output.splitlines() if "ERROR]" in line), "nothing"
+    cause = next(
+        (line.partition("ERROR]")[2].strip() for line in output.splitlines() if "ERROR]" in line),
+        "no error in its output",
     )
     return BrokerError(
-        f"Maven could not fetch Kafka {VERSION}: {said[:400]}", "Run `mvn -version` to check Maven."
+        f"Maven could not download Kafka {VERSION}: {cause[:400]}", "Run `mvn -version` to check Maven."
     )
 
 
 def free_port() -> int:
-    """A loopback port that nothing listens on now."""
+    """Return a loopback port that nothing listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class Broker:
-    """One broker with its own controller, in KRaft mode, on loopback.
+    """One broker with its own controller, in KRaft mode, on the loopback interface.
 
     Parameters
     ----------
     directory : Path
-        Holds the data, the log and the pid; kept after `stop` and `kill`, so that `start` resumes from it.
+        The folder for the data, the log and the process id. `stop` and `kill` keep it, and `start` resumes
+        from it.
     port : int, optional
-        Where clients connect; a free one by default.
+        The port for clients; a free one by default.
     settings : mapping of str to str, optional
         Lines of ``server.properties`` to add or to override.
 
     Raises
     ------
     BrokerError
-        From every method: no Java, no Maven, no network, the port is taken, Kafka did not start.
+        From any method: Java, Maven or the network is missing, the port is in use, or Kafka did not start.
     """
 
     def __init__(
@@ -150,23 +155,23 @@ class Broker:
 
     @property
     def address(self) -> str:
-        """``host:port``, as clients' ``bootstrap_servers`` wants it."""
+        """``host:port``, for a client's ``bootstrap_servers``."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def log(self) -> Path:
-        """What the broker says."""
+        """The path of the broker's log."""
         return self.directory / "broker.log"
 
     @property
     def pid(self) -> int | None:
-        """The running broker's process id, whoever started it; None where none runs in this directory."""
+        """The process id of the broker running in this directory, whoever started it; None if none runs."""
         try:
             pid = int((self.directory / "broker.pid").read_text())
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except (OSError, ValueError):
             return None
-        # A number left by a dead broker may belong to a stranger now.
+        # The process id of a dead broker may belong to an unrelated process now.
         return pid if os.fsencode(self._properties) in command.split(b"\0") else None
 
     @property
@@ -174,11 +179,11 @@ class Broker:
         return self.directory / "server.properties"
 
     def start(self) -> None:
-        """Start, and return once the broker takes requests; does nothing where it already runs."""
+        """Start the broker and return as soon as it accepts requests; do nothing if it already runs."""
         if self.pid is not None:
             return
         if shutil.which("java") is None:
-            raise BrokerError("There is no `java` to run Kafka with.", "Install Java 17 or later.")
+            raise BrokerError("`java` is not installed, and Kafka runs on it.", "Install Java 17 or later.")
         jars = assemble()
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -186,7 +191,8 @@ class Broker:
                 probe.bind(("127.0.0.1", self.port))
             except OSError:
                 raise BrokerError(
-                    f"Port {self.port} is in use.", "Stop what listens there, or choose another with --port."
+                    f"Port {self.port} is in use.",
+                    "Stop the process that listens there, or choose another --port.",
                 ) from None
         self.directory.mkdir(parents=True, exist_ok=True)
         self._write_properties()
@@ -199,25 +205,25 @@ class Broker:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C at the terminal is for `run`, which then stops the broker
+                start_new_session=True,  # Ctrl-C must reach only `run`, which then stops the broker
             )
         (self.directory / "broker.pid").write_text(f"{self._process.pid}\n")
         self._wait_until_ready(self._process)
 
     def stop(self) -> None:
-        """TERM, and KILL after 10 s; does nothing where none runs."""
+        """Send SIGTERM, and SIGKILL after `STOP_TIMEOUT_S`; do nothing if no broker runs."""
         self._signal(signal.SIGTERM, STOP_TIMEOUT_S)
         self.kill()
 
     def kill(self) -> None:
-        """SIGKILL: what a crash or a lost machine leaves behind; the data directory stays."""
+        """Send SIGKILL, to leave the data directory as a crash leaves it."""
         self._signal(signal.SIGKILL, STOP_TIMEOUT_S)
         if self._process is not None:
             self._process.wait(STOP_TIMEOUT_S)
             self._process = None
 
     def wait(self) -> None:
-        """Stay while the broker that this object started runs; it should not end by itself."""
+        """Wait for the broker that this object started; raise when it ends, since it should not by itself."""
         if self._process is not None:
             self._process.wait()
             raise self._failed("Kafka ended")
@@ -230,7 +236,7 @@ class Broker:
         deadline = time.monotonic() + timeout_s
         while self.pid == pid and time.monotonic() < deadline:
             if self._process is not None:
-                self._process.poll()  # takes a dead child's entry out of /proc
+                self._process.poll()  # reaps a dead child, so that its /proc entry disappears
             time.sleep(0.05)
 
     def _write_properties(self) -> None:
@@ -238,7 +244,7 @@ class Broker:
         lines = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            # Named here rather than in the data, so that the controller may have another port next time.
+            # Not in the formatted data, because the controller has another port after each start.
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://{self.address}",
@@ -261,7 +267,7 @@ class Broker:
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
 
     def _format(self, java: Sequence[str], log: int) -> None:
-        # Kafka's own form of an id; its tool takes a leading dash for an option.
+        # Kafka's notation of an id. A leading dash would look like an option to its tool.
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
         tool = [*java, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties)]
         if subprocess.run(tool, stdout=log, stderr=subprocess.STDOUT, check=False).returncode != 0:
@@ -278,14 +284,14 @@ class Broker:
             time.sleep(0.1)
 
     def _failed(self, what: str) -> BrokerError:
-        said = self.log.read_text(errors="replace").strip().splitlines() or ["nothing"]
+        lines = self.log.read_text(errors="replace").strip().splitlines() or ["its log is empty"]
         return BrokerError(
-            f"{what}: {said[-1][:300]}.", f"Kafka 4 needs Java 17 or later; its log is {self.log}."
+            f"{what}: {lines[-1][:300]}.", f"Kafka 4 needs Java 17 or later. Its log is {self.log}."
         )
 
 
 def _answers(port: int) -> bool:
-    """Whether the broker lists itself as a member of its cluster: from then on topics can be made."""
+    """Return whether the broker lists itself in its cluster: from then on it can create topics."""
     body = struct.pack(">hhih", 60, 0, 1, -1) + b"\0\0\0"  # DescribeCluster v0, no client id
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1) as client:
@@ -296,7 +302,7 @@ def _answers(port: int) -> bool:
 
 
 def _port(directory: Path) -> int | None:
-    """The port the directory's broker was last started with."""
+    """Return the port with which the directory's broker was last started, or None."""
     try:
         lines = (directory / "server.properties").read_text().splitlines()
     except FileNotFoundError:
@@ -306,11 +312,11 @@ def _port(directory: Path) -> int | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 69 where Maven Central cannot be reached."""
+    """Run one command and return its exit code, which is 69 if Maven Central cannot be reached."""
     parser = argparse.ArgumentParser(description="A real Apache Kafka broker on this machine.")
     parser.add_argument("command", choices=["start", "stop", "address", "run"])
     parser.add_argument("--dir", type=Path, default=CACHE / "broker", help="data, log and pid (%(default)s)")
-    parser.add_argument("--port", type=int, default=9092, help="where clients connect (%(default)s)")
+    parser.add_argument("--port", type=int, default=9092, help="the port for clients (%(default)s)")
     options = parser.parse_args(arguments)
     try:
         _do(options.command, options.dir, options.port)
@@ -326,9 +332,11 @@ def _do(command: str, directory: Path, port: int) -> None:
     if command == "stop":
         broker.stop()
     elif command == "run" and running:
-        raise BrokerError(f"A broker already runs in {directory}.", "`stop` ends it; --dir starts another.")
+        raise BrokerError(
+            f"A broker already runs in {directory}.", "Stop it with `stop`, or choose another --dir."
+        )
     elif command == "address" and not running:
-        raise BrokerError(f"No broker runs in {directory}.", "`start` starts one.")
+        raise BrokerError(f"No broker runs in {directory}.", "Start one with `start`.")
     else:
         if not running:
             broker = Broker(directory, port)
@@ -339,7 +347,7 @@ def _do(command: str, directory: Path, port: int) -> None:
 
 
 def _run(broker: Broker) -> None:
-    """Keep the broker until it ends, or until this process is interrupted or told to end."""
+    """Wait until the broker ends; stop it if this process is interrupted or terminated."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         broker.wait()
