@@ -1,4 +1,4 @@
-"""The embedded broker: plain kafka-python produces to it and reads back."""
+"""kafka-python alone produces to the embedded broker and reads its records back."""
 
 import errno
 import socket
@@ -12,20 +12,20 @@ from streamnb.errors import SettingsError
 from streamnb.transports.embedded import EmbeddedBroker, load_librdkafka
 
 with warnings.catch_warnings():
-    # kafka-python 3.0 reads its schemas, when imported, by functions that Python 3.11 and 3.12 deprecate.
+    # kafka-python 3.0 reads its schemas at import with a function that Python 3.11 and 3.12 deprecate.
     warnings.filterwarnings("ignore", "(read|open)_text is deprecated", DeprecationWarning)
     from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 
 @pytest.fixture
 def broker() -> Iterator[EmbeddedBroker]:
-    """A broker with one topic of two partitions."""
+    """Yield a broker with one topic of two partitions."""
     with EmbeddedBroker({"mail": 2}) as embedded:
         yield embedded
 
 
 def produce(broker: EmbeddedBroker, records: int) -> None:
-    """Number `records` records over the two partitions in turn, each acknowledged at its offset."""
+    """Produce numbered records to the two partitions in turn, and check the offset of each."""
     producer = KafkaProducer(**broker.client, linger_ms=5)
     futures = [
         producer.send("mail", value=b"%d" % number, key=b"k%d" % number, partition=number % 2)
@@ -37,7 +37,7 @@ def produce(broker: EmbeddedBroker, records: int) -> None:
 
 
 def read(broker: EmbeddedBroker, next_offsets: dict[int, int], records: int) -> dict[int, list[bytes]]:
-    """Assign, seek, and read until `records` records came, or nothing more does."""
+    """Assign, seek and read until `records` records have arrived, or no more do."""
     consumer = KafkaConsumer(**broker.client, auto_offset_reset="none", enable_auto_commit=False)
     partitions = {number: TopicPartition("mail", number) for number in next_offsets}
     consumer.assign(list(partitions.values()))
@@ -55,7 +55,7 @@ def read(broker: EmbeddedBroker, next_offsets: dict[int, int], records: int) -> 
 
 
 def test_records_come_back_in_order_over_two_partitions(broker: EmbeddedBroker) -> None:
-    """Every record, once, in the order of its partition."""
+    """Each record is read once, in the order of its partition."""
     produce(broker, 500)
     assert read(broker, {0: 0, 1: 0}, 500) == {
         0: [b"%d" % number for number in range(0, 500, 2)],
@@ -64,7 +64,7 @@ def test_records_come_back_in_order_over_two_partitions(broker: EmbeddedBroker) 
 
 
 def test_a_consumer_resumes_where_it_seeks(broker: EmbeddedBroker) -> None:
-    """Each partition is read from the offset asked for, and not from before it."""
+    """Each partition is read from the offset of its seek, and not from an earlier one."""
     produce(broker, 100)
     assert read(broker, {0: 47, 1: 10}, 43) == {
         0: [b"94", b"96", b"98"],
@@ -73,7 +73,7 @@ def test_a_consumer_resumes_where_it_seeks(broker: EmbeddedBroker) -> None:
 
 
 def test_a_topic_has_the_partitions_asked_for() -> None:
-    """The counts are those of the mapping, not the mock's own four."""
+    """The partition counts are those of the mapping, and not the mock's default of four."""
     with EmbeddedBroker({"mail": 2, "scores": 7}) as broker:
         consumer = KafkaConsumer(**broker.client)
         found = {topic: consumer.partitions_for_topic(topic) for topic in ("mail", "scores")}
@@ -82,7 +82,7 @@ def test_a_topic_has_the_partitions_asked_for() -> None:
 
 
 def test_closing_frees_the_port() -> None:
-    """While open the port is taken; afterwards nobody answers there; closing twice is harmless."""
+    """The port is in use while the broker runs and free after `close`, which may be called twice."""
     broker = EmbeddedBroker({"mail": 1})
     host, _, port = broker.address.partition(":")
     with socket.socket() as taken, pytest.raises(OSError, match=r".") as refusal:
@@ -97,7 +97,7 @@ def test_closing_frees_the_port() -> None:
 
 
 def test_two_brokers_live_side_by_side() -> None:
-    """Each embedded broker has its own port and its own records."""
+    """Each of two embedded brokers has its own port and its own records."""
     with EmbeddedBroker({"mail": 2}) as first, EmbeddedBroker({"mail": 2}) as second:
         assert first.address != second.address
         produce(first, 10)
@@ -108,7 +108,7 @@ def test_two_brokers_live_side_by_side() -> None:
 
 
 def test_a_cluster_names_all_its_brokers() -> None:
-    """The address lists as many ports as brokers, and records reach all partitions."""
+    """The address lists one port per broker, and records reach all partitions."""
     with EmbeddedBroker({"mail": 2}, brokers=3) as broker:
         assert len(set(broker.address.split(","))) == 3
         produce(broker, 20)
@@ -116,13 +116,13 @@ def test_a_cluster_names_all_its_brokers() -> None:
 
 @pytest.mark.parametrize(("topics", "brokers"), [({"mail": 0}, 1), ({"mail": 1001}, 1), ({"mail": 1}, 0)])
 def test_numbers_out_of_range_are_refused(topics: dict[str, int], brokers: int) -> None:
-    """They would end the process, not the call."""
+    """The constructor refuses them, because librdkafka would abort the process."""
     with pytest.raises(ValueError, match="1 to 1000"):
         EmbeddedBroker(topics, brokers)
 
 
 def test_a_missing_library_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without confluent-kafka the error says so and gives the command."""
+    """The error names confluent-kafka and the command that installs it."""
 
     def not_installed(name: str) -> None:
         raise metadata.PackageNotFoundError(name)
@@ -135,6 +135,6 @@ def test_a_missing_library_is_named_with_what_to_install(monkeypatch: pytest.Mon
 
 
 def test_a_distribution_without_the_library_is_refused() -> None:
-    """A build against the system's librdkafka carries none."""
+    """A distribution built against the system's librdkafka contains none."""
     with pytest.raises(SettingsError, match="The installed pytest contains no librdkafka"):
         load_librdkafka("pytest")

@@ -1,4 +1,4 @@
-"""JSON lines behind the engine's protocols: files in, files out."""
+"""Sources and sinks of JSON lines keep the engine's protocols."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
 
 
 def written(path: Path, content: bytes) -> str:
-    """A file of that content, its path as a source takes it."""
+    """Write a file and return its path as a source takes it."""
     path.write_bytes(content)
     return str(path)
 
 
 def poll_all(source: Source, records_max: int = 100) -> list[RecordBatch]:
-    """Every batch up to the end."""
+    """Poll to the end and return every batch."""
     batches = []
     while not source.finished():
         batches += source.poll(records_max, 0)
@@ -36,7 +36,7 @@ def poll_all(source: Source, records_max: int = 100) -> list[RecordBatch]:
 
 
 def test_a_line_is_a_record_and_its_number_the_offset(tmp_path: Path) -> None:
-    """Blank lines too; a file has no keys, times or headers."""
+    """Blank lines count too; records of a file have no keys, timestamps or headers."""
     path = written(tmp_path / "a", b'{"text": "a"}\n\r\n{"text": "b"}')
     partition = Partition(path, 0)
     source: Source = JsonlSource(path, 100)
@@ -60,7 +60,7 @@ def test_a_line_is_a_record_and_its_number_the_offset(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a", "a.gz"])
 @pytest.mark.parametrize("position", [0, 1, 7, 10])
 def test_a_file_is_resumed_at_its_line(tmp_path: Path, name: str, position: int) -> None:
-    """Any batch size gives the same records; the end itself is a position."""
+    """Every batch size gives the same records, and the end of the file is a valid position."""
     content = b"".join(b"%d\n" % i for i in range(10))
     path = written(tmp_path / name, gzip.compress(content) if name.endswith(".gz") else content)
     source = JsonlSource(path, 100)
@@ -77,7 +77,7 @@ def test_a_file_is_resumed_at_its_line(tmp_path: Path, name: str, position: int)
 
 
 def test_opening_again_begins_again(tmp_path: Path) -> None:
-    """The file before is closed, the new position holds."""
+    """A second `open` closes the file and starts at the new position."""
     path = written(tmp_path / "a", b"0\n1\n")
     source = JsonlSource(path, 100)
     source.open({}, "earliest")
@@ -87,7 +87,7 @@ def test_opening_again_begins_again(tmp_path: Path) -> None:
 
 
 def test_a_position_past_the_end_is_refused(tmp_path: Path) -> None:
-    """So is a position of another log."""
+    """A position of another log is refused too."""
     path = written(tmp_path / "a", b"0\n1\n")
     source = JsonlSource(path, 100)
 
@@ -100,14 +100,14 @@ def test_a_position_past_the_end_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("start", ["latest", 1_700_000_000_000])
 def test_a_file_begins_only_at_its_beginning(tmp_path: Path, start: Start) -> None:
-    """It has no time, and no newest record."""
+    """A file has no timestamps and no newest record, so only `earliest` is a valid start."""
     with pytest.raises(SettingsError) as caught:
         JsonlSource(written(tmp_path / "a", b""), 100).open({}, start)
     assert 'start = "earliest"' in caught.value.hint
 
 
 def test_a_long_line_is_an_unreadable_offset(tmp_path: Path) -> None:
-    """Exact, and the lines around it are read; also where it is the only one."""
+    """Its offset is exact and the lines around it are read, also if it is the only line of a batch."""
     source = JsonlSource(written(tmp_path / "a", b"ok\n" + b"x" * 101 + b"\nok\n" + b"y" * 300), 100)
     source.open({}, "earliest")
 
@@ -121,7 +121,7 @@ def test_a_long_line_is_an_unreadable_offset(tmp_path: Path) -> None:
 
 
 def test_an_unusable_file_is_a_data_error(tmp_path: Path) -> None:
-    """Missing at the start, or torn later: after the records before the tear."""
+    """A missing file fails at `open`, and a torn one after the records in front of the tear."""
     with pytest.raises(DataError, match="No such file"):
         JsonlSource(str(tmp_path / "missing"), 100).open({}, "earliest")
 
@@ -135,7 +135,7 @@ def test_an_unusable_file_is_a_data_error(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(20)
 def test_a_silent_pipe_does_not_hold_the_engine() -> None:
-    """A poll ends after its timeout, and takes what has come."""
+    """A poll returns the lines that have arrived, and ends after its timeout."""
     reading, writing = os.pipe()
     source = JsonlSource(f"/dev/fd/{reading}", 100)
     os.write(writing, b"0\n1\n2\n")
@@ -154,12 +154,12 @@ def test_a_silent_pipe_does_not_hold_the_engine() -> None:
 
 
 def test_standard_input_has_no_identity() -> None:
-    """It cannot be known to be the same input again."""
+    """Nothing shows that it is the same input again."""
     assert JsonlSource("-", 100).identity() == {}
 
 
-def test_a_sink_writes_a_value_a_line(tmp_path: Path) -> None:
-    """After what stands there; keys and headers have no place in a line."""
+def test_a_sink_writes_one_line_per_value(tmp_path: Path) -> None:
+    """It appends to the file, and leaves keys and headers out."""
     path = written(tmp_path / "a", b"old\n")
     for value in (b'{"id": 1}', b'{"id": 2}'):
         sink: Sink = JsonlSink(path)
@@ -173,7 +173,7 @@ def test_a_sink_writes_a_value_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [None, b"two\nlines"])
 def test_a_sink_writes_nothing_that_is_not_one_line(tmp_path: Path, value: bytes | None) -> None:
-    """Not even the good values beside it."""
+    """It does not even write the good values beside it."""
     sink = JsonlSink(str(tmp_path / "a"))
     with pytest.raises(AssertionError):
         sink.publish(0, [b"{}", value], [None, None], [(), ()])
@@ -187,7 +187,7 @@ def test_a_sink_writes_nothing_that_is_not_one_line(tmp_path: Path, value: bytes
 def test_a_refused_line_fails_every_delivery_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[JsonlSink | JsonlDeadLetters], call: str
 ) -> None:
-    """The disk refuses once; the sink does not recover, because what it wrote may be torn."""
+    """The disk fails once, and the sink never recovers, because its last line may be torn."""
     sink: Sink = kind(str(tmp_path / "a"))
 
     def full(*_: object) -> int:
@@ -212,7 +212,7 @@ def test_a_refused_line_fails_every_delivery_after_it(
 
 
 def test_a_sink_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
-    """At the start, with the path."""
+    """The error comes from the constructor and names the path."""
     with pytest.raises(StorageError, match="No such file"):
         JsonlSink(str(tmp_path / "missing" / "a"))
     with pytest.raises(SettingsError, match="compressed"):
@@ -220,7 +220,7 @@ def test_a_sink_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_has_gone_is_known_by_the_cause() -> None:
-    """So that the command line can end quietly."""
+    """The cause is a `BrokenPipeError`, so that the command line can end without an error message."""
     reading, writing = os.pipe()
     sink = JsonlSink(f"/dev/fd/{writing}")
     os.close(reading)
@@ -232,7 +232,7 @@ def test_a_reader_that_has_gone_is_known_by_the_cause() -> None:
 
 
 def test_a_dead_letter_keeps_every_byte(tmp_path: Path) -> None:
-    """Of key and value, whatever they are; of headers as text where they are text."""
+    """Keys and values keep all bytes; header values are text if they are UTF-8."""
     every = bytes(range(256)) + b"\n\xed\xa0\x80"
     headers = [
         ("reason", b"json_syntax"),
@@ -263,7 +263,7 @@ def test_a_dead_letter_keeps_every_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
 def test_a_file_says_how_far_it_was_read(tmp_path: Path, suffix: str) -> None:
-    """By its bytes on the disk; a pipe cannot know."""
+    """`share_read` rises to 1, also for a compressed file."""
     path = tmp_path / f"lines.{suffix}"
     draw = random.Random(1)
     lines = b"".join(b'"%x"\n' % draw.getrandbits(4096) for _ in range(2000))

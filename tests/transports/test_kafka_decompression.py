@@ -1,4 +1,4 @@
-"""A batch unpacks to a bound, whatever it is packed with."""
+"""A record batch decompresses to at most the limit, with every codec."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIMIT = 1 << 20
 
 
 def packed(codec: str, values: list[bytes]) -> DefaultRecordBatch:
-    """A batch as a broker hands it out."""
+    """Return a compressed batch as a broker serves it."""
     builder = DefaultRecordBatchBuilder(2, CODECS[codec], 0, -1, -1, -1, 1 << 30)
     for offset, value in enumerate(values):
         assert builder.append(offset, 0, None, value, []) is not None
@@ -25,8 +25,8 @@ def packed(codec: str, values: list[bytes]) -> DefaultRecordBatch:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_batch_within_the_bound_is_unpacked(codec: str) -> None:
-    """Record for record."""
+def test_a_batch_within_the_limit_is_decompressed(codec: str) -> None:
+    """Every record of the batch is intact."""
     values = [b"one", b"two" * 1000, b"", bytes(range(256)) * 100]
     batch = packed(codec, values)
     unpack(batch, LIMIT)
@@ -36,15 +36,15 @@ def test_a_batch_within_the_bound_is_unpacked(codec: str) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_A15_a_bomb_is_refused(codec: str) -> None:
-    """Eight times the bound, from a fraction of it."""
+    """A batch of eight times the limit is refused, although its compressed size is far below it."""
     batch = packed(codec, [bytes(8 * LIMIT)])
     with pytest.raises(CorruptRecordError, match="decompressed_bytes_max"):
         unpack(batch, LIMIT)
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_the_bound_itself_is_allowed(codec: str) -> None:
-    """And one byte less is not."""
+def test_the_limit_itself_is_allowed(codec: str) -> None:
+    """A limit one byte below the size is too small."""
     batch = packed(codec, [bytes(1000)])
     unpack(packed(codec, [bytes(1000)]), LIMIT)
     unpack(batch, LIMIT)
@@ -57,7 +57,7 @@ def test_the_bound_itself_is_allowed(codec: str) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("cut", [1, 7, 100])
 def test_damaged_bytes_are_refused(codec: str, cut: int) -> None:
-    """Cut short, they never give a shorter value: what zstd does not notice its records do."""
+    """A truncated batch never gives a shorter value: if zstd does not notice, the record decoder does."""
     value = bytes(range(256)) * 40
     batch = packed(codec, [value])
     batch._buffer = batch._buffer[:-cut]
@@ -69,8 +69,8 @@ def test_damaged_bytes_are_refused(codec: str, cut: int) -> None:
     assert values == [value]
 
 
-def test_members_of_gzip_that_follow_each_other_are_one_batch() -> None:
-    """As the format allows; the bound is for all of them."""
+def test_several_gzip_members_are_one_batch() -> None:
+    """The gzip format allows several members in a row, and the limit covers their sum."""
     batch = packed("gzip", [bytes(1000)])
     head = bytes(batch._buffer)[: batch._pos]
     content = gzip.decompress(bytes(batch._buffer)[batch._pos :])
@@ -81,8 +81,8 @@ def test_members_of_gzip_that_follow_each_other_are_one_batch() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_bomb_takes_no_more_memory_than_the_bound(codec: str) -> None:
-    """64 MiB unpacked under a limit of 1 MiB, in a process that may hold little more than it held before."""
+def test_a_bomb_takes_little_more_memory_than_the_limit(codec: str) -> None:
+    """A bomb of 64 MiB is refused in a process that may allocate only 24 MiB more."""
     program = (
         "import resource, snappy, lz4.frame, zstandard\n"
         "from tests.transports.test_kafka_decompression import "

@@ -1,4 +1,4 @@
-"""The log in memory behaves as a broker's does, and dies where it is told to."""
+"""The log in memory behaves like a broker's log, and simulates a crash at each `CRASH` mark."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ P0, P1 = Partition("memory", 0), Partition("memory", 1)
 
 
 def drain(source: Source, records_max: int = 100) -> list[bytes | None]:
-    """The values of one poll."""
+    """Return the values of one poll."""
     return [value for batch in source.poll(records_max, 0) for value in batch.values]
 
 
 def filled(n: int) -> MemoryLog:
-    """A log of the records 0 to n - 1, one second apart."""
+    """Return a log of the records 0 to n - 1, one second apart."""
     log = MemoryLog()
     for i in range(n):
         log.append(b"%d" % i, timestamp_ms=1000 * i)
@@ -26,7 +26,7 @@ def filled(n: int) -> MemoryLog:
 
 
 def test_a_batch_holds_all_columns_of_a_partition() -> None:
-    """One batch a partition, what was appended in its columns, tombstones too."""
+    """A poll returns one batch per partition, with every field of its records, tombstones included."""
     log = MemoryLog(partitions=2)
     assert log.append(b"a", 1, b"key", [("h", b"1"), ("h", b"2")], 7) == 0
     assert log.append(b"b") == 0
@@ -51,7 +51,7 @@ def test_a_batch_holds_all_columns_of_a_partition() -> None:
 
 
 def test_a_poll_takes_records_in_the_order_they_were_appended() -> None:
-    """At most as many as asked for, over all partitions; what is appended later follows."""
+    """A poll returns at most `records_max` records over all partitions; later appends come after them."""
     log = MemoryLog(partitions=2)
     source = MemorySource(log)
     source.open({}, "earliest")
@@ -70,7 +70,7 @@ def test_a_poll_takes_records_in_the_order_they_were_appended() -> None:
     ("start", "position"), [("earliest", 0), ("latest", 5), (0, 0), (1500, 2), (2000, 2), (4001, 5)]
 )
 def test_a_first_start_is_at_an_end_or_at_a_time(start: Start, position: int) -> None:
-    """A time is the first record at or after it, and the end where there is none."""
+    """A time means the first record at or after it, or the end of the log if there is none."""
     source = MemorySource(filled(5))
 
     assert source.open({}, start) == {P0: position}
@@ -78,7 +78,7 @@ def test_a_first_start_is_at_an_end_or_at_a_time(start: Start, position: int) ->
 
 
 def test_a_snapshots_positions_come_before_the_start() -> None:
-    """A partition that they lack was added since, and is read from its beginning."""
+    """A partition missing from the snapshot was added since, and is read from its first offset."""
     log = MemoryLog(partitions=2)
     for i in range(6):
         log.append(b"%d" % i, i % 2)
@@ -92,7 +92,7 @@ def test_a_snapshots_positions_come_before_the_start() -> None:
 
 
 def test_a_position_that_the_log_does_not_hold_is_refused() -> None:
-    """Its beginning and its end are positions; before, after and elsewhere are not."""
+    """The first and the end offset are valid; an offset before, after or in another partition is not."""
     log = filled(5)
     log.delete_before(0, 2)
     source = MemorySource(log)
@@ -110,7 +110,7 @@ def test_a_position_that_the_log_does_not_hold_is_refused() -> None:
 
 
 def test_records_deleted_before_they_were_read_stop_the_source() -> None:
-    """Retention that overtakes a reader is a loss, not a gap."""
+    """Deleting records before they are read is a loss, and not a gap to skip."""
     log = filled(5)
     source = MemorySource(log)
     source.open({}, "earliest")
@@ -122,7 +122,7 @@ def test_records_deleted_before_they_were_read_stop_the_source() -> None:
 
 
 def test_a_crash_comes_once_after_the_records_before_it() -> None:
-    """What was delivered stays delivered; a source opened again on the log passes the mark."""
+    """Delivered records stay delivered; a source that is opened on the log again skips the mark."""
     log = MemoryLog()
     for value in (b"0", b"1", CRASH, b"2"):
         log.append(value)
@@ -139,7 +139,7 @@ def test_a_crash_comes_once_after_the_records_before_it() -> None:
 
 
 def test_two_crashes_in_a_row_are_two_crashes() -> None:
-    """Even before the first record, as in a recovery that dies again."""
+    """Two marks raise twice, even before the first record, as in a recovery that crashes again."""
     log = MemoryLog()
     for value in (CRASH, CRASH, b"0"):
         log.append(value)
@@ -153,12 +153,12 @@ def test_two_crashes_in_a_row_are_two_crashes() -> None:
 
 
 def test_a_crash_is_not_an_error_that_can_be_handled() -> None:
-    """No `except Exception` of an engine may survive it."""
+    """An engine's `except Exception` must not catch it."""
     assert not issubclass(Crash, Exception)
 
 
-def test_a_mark_before_the_position_is_passed() -> None:
-    """Marks right at the position are not: they had not been reached."""
+def test_a_mark_before_the_position_is_skipped() -> None:
+    """Marks directly in front of the position still take effect, because they were not reached."""
     log = MemoryLog()
     for value in (b"0", CRASH, b"1", END, b"2"):
         log.append(value)
@@ -172,7 +172,7 @@ def test_a_mark_before_the_position_is_passed() -> None:
 
 
 def test_an_end_finishes_the_source_until_it_is_opened_again() -> None:
-    """Nothing after it is read before that, not even by polling."""
+    """Until then no poll returns a record behind the mark."""
     log = MemoryLog()
     for value in (b"0", END, b"1"):
         log.append(value)
@@ -190,7 +190,7 @@ def test_an_end_finishes_the_source_until_it_is_opened_again() -> None:
 
 
 def test_a_log_is_known_by_its_id_and_commits_are_kept() -> None:
-    """A topic made anew under the same name is another."""
+    """A recreated topic of the same name has another identity."""
     old, new = (
         MemorySource(MemoryLog(topic="mail")),
         MemorySource(MemoryLog(topic="mail", topic_id="memory-2")),
@@ -206,14 +206,14 @@ def test_a_log_is_known_by_its_id_and_commits_are_kept() -> None:
 
 
 def test_a_sink_keeps_partition_order_and_counts_what_it_acknowledged() -> None:
-    """The input's partition modulo the log's."""
+    """A record goes to its input partition modulo the log's partition count."""
     log = MemoryLog(partitions=2)
     sink = MemorySink(log)
-    behind: Sink = sink
-    behind.publish(0, [b"a", b"b"], [b"k", None], [[("h", b"1")], ()])
-    behind.publish(3, [None], [None], [()])
+    typed: Sink = sink
+    typed.publish(0, [b"a", b"b"], [b"k", None], [[("h", b"1")], ()])
+    typed.publish(3, [None], [None], [()])
     assert sink.flushed == 0
-    behind.flush(1000)
+    typed.flush(1000)
 
     assert [(record.value, record.key, record.headers) for record in log.records(0)] == [
         (b"a", b"k", [("h", b"1")]),
@@ -221,12 +221,12 @@ def test_a_sink_keeps_partition_order_and_counts_what_it_acknowledged() -> None:
     ]
     assert [record.value for record in log.records(1)] == [None]
     assert sink.flushed == 3
-    behind.close()
-    behind.close()
+    typed.close()
+    typed.close()
 
 
-def test_a_lost_delivery_shows_at_the_next_call_and_for_ever() -> None:
-    """As with a broker: the publish that loses it does not know yet."""
+def test_a_lost_delivery_raises_from_the_next_call_on() -> None:
+    """As with a broker, the `publish` that loses the record does not raise yet."""
     log = MemoryLog()
     sink = MemorySink(log, fail_after=2)
     sink.publish(0, [b"a"], [None], [()])
@@ -243,7 +243,7 @@ def test_a_lost_delivery_shows_at_the_next_call_and_for_ever() -> None:
 
 
 def test_a_sink_may_fail_from_the_first_record() -> None:
-    """And one that delivered exactly what it could has lost nothing."""
+    """A sink that delivered exactly `fail_after` records has lost none."""
     never, exactly = MemorySink(MemoryLog(), fail_after=0), MemorySink(MemoryLog(), fail_after=1)
     never.flush(0)
     never.publish(0, [b"a"], [None], [()])
@@ -256,7 +256,7 @@ def test_a_sink_may_fail_from_the_first_record() -> None:
 
 
 def test_a_clock_moves_only_by_hand() -> None:
-    """Both times together."""
+    """`advance` moves the monotonic and the wall time together."""
     moved = MemoryClock(monotonic_s=5.0, wall_ms=1_700_000_000_000)
     clock: Clock = moved
     assert (clock.monotonic_s(), clock.wall_ms()) == (5.0, 1_700_000_000_000)

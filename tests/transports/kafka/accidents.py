@@ -1,4 +1,4 @@
-"""An engine as an operator starts it, and everything that can befall it on a real broker."""
+"""An engine in its own process, and the accidents that a campaign inflicts on it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BROKER_BOUNCE_EVERY, BROKER_BOUNCE_AT = 60, 5
 
 
 class Child:
-    """The engine in a process of its own, and what it says.
+    """An engine in its own process, and the lines of its standard error.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ class Child:
         A process of `tests.transports.kafka.warm`.
     config : Path
     servers : str
-        The broker's address, or its proxy's.
+        The address of the broker or of its proxy.
     client : {"kafka", "confluent"}
-        Of the source and of both sinks.
+        The client of the source and of both sinks.
     more : str
-        Further changes of the settings.
+        More settings, as for ``--set``.
     until_end : bool
-        Whether it stops at the ends that the partitions have when it starts.
+        Whether it stops at the end offsets that the partitions have at the start.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Child:
         until_end: bool = False,
     ) -> None:
         changes = [f'kafka.bootstrap_servers="{servers}"', f'confluent.bootstrap.servers="{servers}"', *more]
-        changes += [f"{room}.kind={client}" for room in ("source", "sink", "dead_letters.sink")]
+        changes += [f"{endpoint}.kind={client}" for endpoint in ("source", "sink", "dead_letters.sink")]
         words = ["run", str(config), *["--until-end"] * until_end]
         words += [word for change in changes for word in ("--set", change)]
         self.said: list[str] = []
@@ -69,7 +69,7 @@ class Child:
         os.mkfifo(pipe)
         assert starter.stdin is not None
         assert starter.stdout is not None
-        lines = os.fdopen(os.open(pipe, os.O_RDWR))  # does not wait for whoever will write
+        lines = os.fdopen(os.open(pipe, os.O_RDWR))  # read-write, so that `open` does not wait for a writer
         starter.stdin.write(f"{json.dumps([str(pipe), *words])}\n")
         starter.stdin.flush()
         self.pid = int(starter.stdout.readline())
@@ -88,32 +88,32 @@ class Child:
         self._ready.set()
 
     def wait_until_ready(self) -> None:
-        """Until it reads, or has ended."""
+        """Wait until the engine reads, or has ended."""
         assert self._ready.wait(120), self.said
 
     def is_alive(self) -> bool:
-        """Whether it goes on."""
+        """Return whether the engine still runs."""
         return self._reader.is_alive()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send one, unless it has ended."""
+        """Send a signal, unless the engine has ended."""
         if self.is_alive():
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """As the kernel does, at once."""
+        """Send SIGKILL and wait for the end."""
         self.signal(signal.SIGKILL)
         self.ended()
 
     def ended(self, timeout_s: float = 60) -> int:
-        """Its exit code, which is a documented one, said without a traceback."""
+        """Wait for the end and return the exit code; check that it is documented and without a traceback."""
         self._reader.join(timeout_s)
         assert not self.is_alive(), self.said
         said, code = "".join(self.said), int(self.said[-1].removeprefix("exit "))
-        # Seed 102: a SIGTERM for a process that has said why it ends, and is on its way out.
+        # Seed 102: SIGTERM reached a process that had already reported its end and was exiting.
         on_its_way = code == -signal.SIGTERM and LAST_WORDS.search(said)
-        # Seed 405: librdkafka aborts the process in place of an error; for the state it is one more kill.
+        # Seed 405: librdkafka aborts the process instead of returning an error; for the state that is a kill.
         upstream = code == -signal.SIGABRT and ABORTED_BY_LIBRDKAFKA in said
         assert code in DOCUMENTED or on_its_way or upstream, said
         assert "Traceback" not in said, said
@@ -121,7 +121,7 @@ class Child:
 
 
 class Accidents:
-    """One engine after another on the same topics and snapshots, and what befalls them.
+    """One engine after another on the same topics and snapshots, and the accidents inflicted on them.
 
     Parameters
     ----------
@@ -131,17 +131,17 @@ class Accidents:
     broker : Broker
     proxy : Proxy
     address : str
-        The proxy's.
+        The address of the proxy.
     draw : random.Random
 
     Attributes
     ----------
     child : Child
-        The engine of now, alive or dead.
+        The current engine, alive or dead.
     counted : Counter of str
-        Accidents by name.
+        The number of accidents by name.
     damaged : bool
-        Whether a snapshot was damaged since this was last set to false: positions may go back.
+        Whether a snapshot was damaged since a test last reset this: then positions may go back.
     """
 
     def __init__(
@@ -161,12 +161,12 @@ class Accidents:
         self.child = self.start()
 
     def start(self, *, until_end: bool = False) -> Child:
-        """Another engine, through either client: each goes on where the other was."""
+        """Start another engine through a random client: each client resumes from the other's snapshots."""
         client = self._draw.choice(CLIENTS)
         return Child(self._starter, self._pipe.config, self._address, client, until_end=until_end)
 
-    def befall(self, number: int) -> None:
-        """The accident of that number; the engine is started again where the one before ended it."""
+    def inflict(self, number: int) -> None:
+        """Inflict accident `number`, after restarting the engine if the last accident ended it."""
         if not self.child.is_alive():
             self.child.ended()
             self.child = self.start()
@@ -220,7 +220,7 @@ class Accidents:
         self._proxy.fast()
 
     def _full_disk(self) -> None:
-        """The operating system refuses to let a file grow: as a full disk, half-way through a snapshot."""
+        """Limit the size of files, like a disk that fills up in the middle of a snapshot."""
         if self.child.is_alive():
             pid = self.child.pid
             limit = self._draw.choice([0, 4096, 20_000])
@@ -231,7 +231,7 @@ class Accidents:
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
 
     def _second_learner(self) -> None:
-        """Refused while the first lives; where that one was about to end, it has taken over."""
+        """Start a second learner: refused while the first runs, and in charge if the first had just ended."""
         other = self.start()
         other.wait_until_ready()
         if any("ready at" in line for line in other.said):
@@ -242,7 +242,7 @@ class Accidents:
             assert code == UNREACHABLE or "in use by another learner" in said, said
 
     def _damaged_snapshot(self) -> None:
-        """A bit of the newest turns over while nobody runs; the one before is whole."""
+        """Flip a bit of the newest snapshot while no engine runs; the one before stays intact."""
         self.child.kill()
         whole = [path for path in sorted(self._pipe.directory.glob("snapshot-*.snb")) if loaded(path)]
         if len(whole) > 1:
@@ -254,13 +254,13 @@ class Accidents:
 
     def _broker_bounce(self) -> None:
         self._broker.kill()
-        with suppress(BrokerError):  # a busy machine may not have it up within its minute
+        with suppress(BrokerError):  # a busy machine may need more than a minute
             self._broker.start()
         self._broker.start()
 
 
 def loaded(path: Path) -> Snapshot | None:
-    """A snapshot, if it can be read: an engine may be pruning, and a bit may have turned over."""
+    """Return a snapshot, or None if it cannot be read: an engine may have pruned it, or a bit is flipped."""
     try:
         return read_snapshot(path)
     except StorageError:
@@ -268,7 +268,7 @@ def loaded(path: Path) -> Snapshot | None:
 
 
 def assert_modest(child: Child) -> None:
-    """I9: descriptors and threads of a process that has just started do not depend on what befell others."""
+    """Check I9: the descriptors and threads of a fresh process do not grow with the number of accidents."""
     try:
         home = Path(f"/proc/{child.pid}")
         assert len(list((home / "fd").iterdir())) < 100

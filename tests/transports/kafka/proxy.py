@@ -1,4 +1,4 @@
-"""A proxy between a client and its broker: cuts connections at the worst moment, or makes them slow."""
+"""A TCP proxy between a client and its broker that cuts, refuses, ignores or slows connections."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ READ_BYTES = 1 << 16
 
 
 class Proxy:
-    """Passes bytes on to a broker; a context manager with a thread of its own.
+    """Passes bytes to and from a broker; a context manager with its own thread.
 
     Parameters
     ----------
     port : int
-        Of the broker's listener that advertises this proxy.
+        The port of the broker's listener that advertises this proxy.
     listen : int
-        The proxy's own.
+        The port of the proxy.
 
     Attributes
     ----------
     asked : int
-        Connections that were asked for.
+        The number of connections that clients have opened.
     """
 
     def __init__(self, port: int, listen: int) -> None:
@@ -51,27 +51,27 @@ class Proxy:
         self._loop.close()
 
     def cut(self, when: Cut) -> None:
-        """Reset every connection: at once, or when the broker's next answer comes, which is not passed on."""
+        """Reset every connection, now or instead of passing on the broker's next response."""
         self._loop.call_soon_threadsafe(self._cut_all if when == "now" else self._arm)
 
     def refuse(self, refused: bool) -> None:
-        """Reset every connection, and each that is asked for, until told otherwise."""
+        """Reset every connection and every new one, until called with False."""
         self._refused = refused
         if refused:
             self.cut("now")
 
     def ignore(self, ignored: bool) -> None:
-        """Reset every connection, and take those that are asked for without a word, until told otherwise."""
+        """Reset every connection, and accept new ones without any answer, until called with False."""
         self._ignored = ignored
         if ignored:
             self.cut("now")
 
     def slow(self, delay_s: float, read_bytes: int = READ_BYTES) -> None:
-        """Let every connection pass on at most `read_bytes` at a time, each way, so long after they came."""
+        """Delay each piece of at most `read_bytes`, in both directions, by `delay_s`."""
         self._delay_s, self._read_bytes = delay_s, read_bytes
 
     def fast(self) -> None:
-        """As it was before `slow`; what waits already waits to its end."""
+        """Undo `slow`; bytes that already wait keep their delay."""
         self.slow(0.0)
 
     def _arm(self) -> None:
@@ -138,16 +138,16 @@ class Proxy:
 
 
 def listeners(port: int, behind: int, before: int) -> dict[str, str]:
-    """Settings of a broker with a second listener, whose clients are sent to a proxy.
+    """Return settings for a broker with a second listener, which sends its clients to a proxy.
 
-    Who connects to its own address is not cut off with the others.
+    Clients of the first listener do not pass the proxy.
 
     Parameters
     ----------
     port : int
-        The broker's own.
+        The port of the first listener.
     behind, before : int
-        Of the second listener, and of the proxy.
+        The ports of the second listener and of the proxy.
     """
     direct, controller = f"PLAINTEXT://127.0.0.1:{port}", free_port()
     return {

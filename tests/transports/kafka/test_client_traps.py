@@ -1,4 +1,4 @@
-"""The client's traps on a real broker: bombs, large records, memory, transactions that take too long."""
+"""The workarounds for kafka-python's defects hold on a real broker."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ BOMB_BYTES = 40 << 20
 
 
 def topic_of(broker: str) -> tuple[str, dict[str, object]]:
-    """A topic of one partition, and the client's settings."""
+    """Create a topic of one partition; return its name and the client's settings."""
     topic, client = f"traps-{uuid.uuid4().hex[:12]}", {"bootstrap_servers": broker}
     create_topics(client, {topic: 1})
     return topic, dict(client)
 
 
 def produce(broker: str, topic: str, values: Sequence[bytes | None], compression: str | None = None) -> None:
-    """Each value in a batch of its own, as another application might."""
+    """Produce each value in its own batch, as another application may."""
     producer = KafkaProducer(
         bootstrap_servers=broker,
         compression_type=compression,
@@ -47,7 +47,7 @@ def produce(broker: str, topic: str, values: Sequence[bytes | None], compression
 
 
 def read(source: KafkaSource, until: int) -> tuple[list[bytes | None], list[Unreadable]]:
-    """Values and unreadable ranges up to an offset."""
+    """Return the values and the unreadable ranges up to an offset."""
     source.open({}, "earliest")
     values: list[bytes | None] = []
     unreadable: list[Unreadable] = []
@@ -62,13 +62,13 @@ def read(source: KafkaSource, until: int) -> tuple[list[bytes | None], list[Unre
 
 
 def never_sent(producer: KafkaProducer, topic: str) -> None:
-    """Let what is published from now on wait in the client until it expires."""
+    """Keep all records published from now on in the client until they expire."""
     producer._accumulator.muted.add(TopicPartition(topic, 0))
 
 
 @pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
 def test_A15_a_bomb_is_an_unreadable_range_and_the_stream_goes_on(broker: str, compression: str) -> None:
-    """Under the broker's limit when packed, 40 MiB when not; the records around it arrive."""
+    """A legal batch that decompresses to 40 MiB is skipped, and the records around it arrive."""
     topic, client = topic_of(broker)
     produce(broker, topic, [b"before"], compression)
     produce(
@@ -86,8 +86,8 @@ def test_A15_a_bomb_is_an_unreadable_range_and_the_stream_goes_on(broker: str, c
     assert "decompressed_bytes_max" in unreadable[0].cause
 
 
-def test_A14_a_record_larger_than_a_fetch_is_read_all_the_same(broker: str) -> None:
-    """It is not waited for without end, nor left out."""
+def test_A14_a_record_larger_than_a_fetch_is_read(broker: str) -> None:
+    """The client neither waits for ever nor skips the record."""
     topic, client = topic_of(broker)
     produce(broker, topic, [b"small", b"x" * 900_000, b"small"])
     source = KafkaSource([topic], {**client, "max_partition_fetch_bytes": 1000, "fetch_max_bytes": 1000})
@@ -101,7 +101,7 @@ def test_A14_a_record_larger_than_a_fetch_is_read_all_the_same(broker: str) -> N
 
 
 def test_A11_a_tombstone_is_read_as_one(broker: str) -> None:
-    """No length is taken of nothing."""
+    """Its value is None, and the records around it arrive."""
     topic, client = topic_of(broker)
     produce(broker, topic, [b"one", None, b"three"])
     source = KafkaSource([topic], client)
@@ -114,7 +114,7 @@ def test_A11_a_tombstone_is_read_as_one(broker: str) -> None:
 
 
 def test_B21_bytes_in_flight_are_bounded_while_the_broker_is_away(own_broker: Broker) -> None:
-    """The client itself would take all that it is given."""
+    """`publish` waits at the limit; kafka-python alone would accept every record."""
     topic, client = topic_of(own_broker.address)
     client["request_timeout_ms"] = 600
     sink = KafkaSink(topic, client, in_flight_bytes_max=100_000, delivery_timeout_ms=1000)
@@ -140,7 +140,7 @@ def test_B21_bytes_in_flight_are_bounded_while_the_broker_is_away(own_broker: Br
 def test_B17_a_transaction_that_took_too_long_is_refused_and_seen_by_nobody(
     own_broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker ended it: what it held is published again by the next start."""
+    """The broker aborts it and fences the producer; the next start publishes its records again."""
     monkeypatch.setattr(kafka_transactions, "ABORT_AFTER_MS", -9000)
     topic, client = topic_of(own_broker.address)
     slow = KafkaTransactions({**client, "request_timeout_ms": 5000}, topic, delivery_timeout_ms=10_000)
@@ -171,7 +171,7 @@ def test_B17_a_transaction_that_took_too_long_is_refused_and_seen_by_nobody(
 
 
 def test_B16_a_batch_that_is_given_up_takes_its_transaction_with_it(own_broker: Broker) -> None:
-    """The client alone commits without it: seen in CI as 250 scores that nobody would ever have published."""
+    """The commit fails; kafka-python alone would commit and lose the batch (in CI once 250 scores)."""
     topic, client = topic_of(own_broker.address)
     settings = {**client, "request_timeout_ms": 1000}
     transactions = KafkaTransactions(settings, topic, delivery_timeout_ms=2000)
@@ -202,7 +202,7 @@ def test_B16_a_batch_that_is_given_up_takes_its_transaction_with_it(own_broker: 
 def test_B2_what_the_coordinator_could_not_be_asked_is_asked_again(
     proxied: tuple[Broker, Proxy, str],
 ) -> None:
-    """The client alone forgets it, and the records wait until they expire: two minutes by default."""
+    """The request is sent again; kafka-python alone drops it, and the records wait two minutes to expire."""
     broker, proxy, address = proxied
     topic, _ = topic_of(broker.address)
     transactions = KafkaTransactions({"bootstrap_servers": address}, topic)
@@ -230,7 +230,7 @@ def test_B2_what_the_coordinator_could_not_be_asked_is_asked_again(
 
 
 def test_a_partition_without_a_leader_is_waited_for(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a cluster's brokers are restarted one by one; the client alone stops with a KeyError."""
+    """As in a rolling restart, `open` retries until there is a leader; the client alone raises a KeyError."""
     client = {"bootstrap_servers": broker}
     topic = f"traps-{uuid.uuid4().hex[:12]}"
     create_topics(client, {topic: 2})
@@ -254,7 +254,7 @@ def test_a_partition_without_a_leader_is_waited_for(broker: str, monkeypatch: py
 
 
 def test_news_of_the_cluster_are_heard_after_an_odd_error_too(broker: str) -> None:
-    """Of a certificate's file, say, that is replaced just then: the client alone never asks again."""
+    """A file error in one metadata refresh does not end the refreshes; the client alone never asks again."""
     topic, client = topic_of(broker)
     source = KafkaSource([topic], {**client, "metadata_max_age_ms": 200})
     try:
@@ -282,7 +282,7 @@ def test_news_of_the_cluster_are_heard_after_an_odd_error_too(broker: str) -> No
 
 
 def test_a_listener_that_hangs_up_is_asked_again_after_a_pause(proxied: tuple[Broker, Proxy, str]) -> None:
-    """A refusal after the connection was made is one too; the client alone asks 500 times a second."""
+    """A connection closed after it was accepted backs off; the client alone retries 500 times a second."""
     broker, proxy, address = proxied
     topic, _ = topic_of(broker.address)
     client = {"bootstrap_servers": address}
@@ -307,7 +307,7 @@ def test_a_listener_that_hangs_up_is_asked_again_after_a_pause(proxied: tuple[Br
 
 
 def test_a_producer_does_not_look_for_its_connection_without_a_pause(broker: str) -> None:
-    """It takes for milliseconds what the client gives in seconds, and 0 while a connection is being made."""
+    """The delay is in milliseconds and never 0; kafka-python gives seconds, and 0 while it connects."""
     topic, client = topic_of(broker)
     sink = KafkaSink(topic, client)
     try:
@@ -323,7 +323,7 @@ def test_a_producer_does_not_look_for_its_connection_without_a_pause(broker: str
 def test_who_keeps_a_groups_offsets_is_looked_up_again_when_it_refuses(
     broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be another broker by now; the client alone goes on asking the first."""
+    """The cached coordinator is dropped after an error; kafka-python alone asks it again for ever."""
     topic, client = topic_of(broker)
     source, partition = KafkaSource([topic], client, group=topic), Partition(topic, 0)
     try:
@@ -345,7 +345,7 @@ def test_who_keeps_a_groups_offsets_is_looked_up_again_when_it_refuses(
 
 
 def test_a_topic_made_again_with_fewer_partitions_is_a_failed_delivery(broker: str) -> None:
-    """The client says that it is no partition it knows, and streamnb which topic and what to do."""
+    """kafka-python raises a ValueError; the sink raises a DeliveryError that names topic and partition."""
     topic, client = f"traps-{uuid.uuid4().hex[:12]}", {"bootstrap_servers": broker}
     create_topics(client, {topic: 3})
     sink = KafkaSink(topic, client)
@@ -365,7 +365,7 @@ def test_a_topic_made_again_with_fewer_partitions_is_a_failed_delivery(broker: s
 def test_a_producer_that_cannot_be_closed_in_time_is_dropped(
     broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its error would take the place of the one for which it is closed."""
+    """Its error must not replace the error for which the producer is closed."""
     topic, client = topic_of(broker)
     transactions = KafkaTransactions(client, topic)
     producer = transactions.producer

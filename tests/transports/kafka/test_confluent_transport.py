@@ -1,6 +1,6 @@
-"""The confluent transport against a real broker: what holds for the other client holds for this one."""
+"""The transport through librdkafka passes the tests of the other client, and its own, on a real broker."""
 
-# ruff: noqa: F401, F811  what is imported from the other client's tests runs here, with this file's fixtures
+# ruff: noqa: F401, F811  the imported tests of the other client run here with this file's fixtures
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ OTHER_NAMES = {"metadata.max.age.ms": "topic.metadata.refresh.interval.ms"}
 
 
 def renamed(client: Client) -> Client:
-    """Settings of kafka-python under librdkafka's names."""
+    """Translate settings of kafka-python to librdkafka's names."""
     dotted = {name.replace("_", "."): value for name, value in client.items()}
     return {OTHER_NAMES.get(name, name): value for name, value in dotted.items()}
 
 
 @pytest.fixture
 def closing() -> Iterator[list[ConfluentSource | ConfluentSink]]:
-    """What is put here is closed after the test."""
+    """A list whose sources and sinks are closed after the test."""
     opened: list[ConfluentSource | ConfluentSink] = []
     yield opened
     for one in opened:
@@ -84,7 +84,7 @@ def source(closing: list[ConfluentSource | ConfluentSink]) -> MakeSource:
     """Build a source that is closed after the test, from the other client's settings."""
 
     def make(topic: str, client: Client, group: str | None = None) -> ConfluentSource:
-        # A broker holds a fetch at the end of the log for 500 ms, longer than `drain` waits.
+        # A broker delays a fetch at the end of the log for 500 ms, longer than `drain` waits.
         made = ConfluentSource([topic], {**renamed(client), "fetch.wait.max.ms": 50}, group=group)
         closing.append(made)
         return made
@@ -105,7 +105,7 @@ def sink(closing: list[ConfluentSource | ConfluentSink]) -> MakeSink:
 
 
 def test_a_missing_topic_is_an_error_and_is_not_created(own_client: Client, source: MakeSource) -> None:
-    """Neither the source nor the sink creates a topic, on a broker that would."""
+    """Neither source nor sink creates a topic, although the broker allows it."""
     with pytest.raises(TransportError, match="Topic misspelt does not exist"):
         source("misspelt", own_client).open({}, "earliest")
     with pytest.raises(TransportError, match="Topic misspelt does not exist"):
@@ -114,7 +114,7 @@ def test_a_missing_topic_is_an_error_and_is_not_created(own_client: Client, sour
 
 
 def test_topics_are_created_as_asked_or_refused(client: Client) -> None:
-    """A topic that is there as wanted stays; other partitions, or a name that Kafka refuses, are errors."""
+    """An equal topic stays as it is; another partition count, or a name that Kafka refuses, is an error."""
     name, settings = f"t-{uuid.uuid4().hex[:12]}", renamed(client)
     create_topics(settings, {name: 3})
     create_topics(settings, {name: 3})
@@ -126,7 +126,7 @@ def test_topics_are_created_as_asked_or_refused(client: Client) -> None:
 
 
 def test_both_clients_call_the_log_by_the_same_names(topic: str, client: Client, source: MakeSource) -> None:
-    """Cluster and topic ids are equal to the letter."""
+    """The ids of the cluster and the topic are equal."""
     other = KafkaSource([topic], client)
     try:
         assert source(topic, client).identity() == other.identity()
@@ -136,7 +136,7 @@ def test_both_clients_call_the_log_by_the_same_names(topic: str, client: Client,
 
 
 def test_a_topics_id_is_written_as_kafka_writes_it() -> None:
-    """Kafka's base64 is the one for addresses; a broker without topic ids sends zeros."""
+    """Kafka uses URL-safe base64; a broker without topic ids sends zeros."""
     assert _topic_id(Uuid(-1, -1)) == "_____________________w"
     assert _topic_id(Uuid(-290499906672525313, 4503599627370495)) == "-_fv379___8AD________w"
     assert _topic_id(Uuid(0, 0)) == ""
@@ -144,7 +144,7 @@ def test_a_topics_id_is_written_as_kafka_writes_it() -> None:
 
 
 def test_a_poll_returns_with_the_first_records(topic: str, client: Client, source: MakeSource) -> None:
-    """It does not wait out its time for a fuller batch, and says nothing where there is nothing."""
+    """It does not wait for a fuller batch, and returns nothing if there is nothing."""
     reader = source(topic, client)
     reader.open({}, "earliest")
     assert drain(reader) == []
@@ -159,7 +159,7 @@ def test_a_poll_returns_with_the_first_records(topic: str, client: Client, sourc
 def test_a_leader_that_is_being_chosen_is_asked_again(
     topic: str, client: Client, source: MakeSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Librdkafka gives up the question for a log's ends at once: a topic just made would stop a start."""
+    """The lookup of end offsets is retried; librdkafka alone fails at once, as for a topic just created."""
     reader = source(topic, client)
     reader.open({}, "earliest")
     asked = reader._connected_side_consumer()
@@ -183,11 +183,11 @@ def test_a_leader_that_is_being_chosen_is_asked_again(
 def test_records_removed_under_a_reader_stop_it(
     topic: str, client: Client, admin: KafkaAdminClient, closing: list[ConfluentSource | ConfluentSink]
 ) -> None:
-    """A position that retention overtakes is an error at that poll and at every later one, not a jump."""
+    """If retention passes the position, that poll and every later one raise; none jumps ahead."""
     contents = [b"%d" % i + b"x" * 20_000 for i in range(500)]
     send(client, topic, contents)
     little = {"queued.min.messages": 1, "fetch.message.max.bytes": 100_000, "fetch.max.bytes": 100_000}
-    # It reads ahead, and what it has read is handed out; so that must be less than there is.
+    # librdkafka reads ahead and returns these records first: they must not be all records.
     reader = ConfluentSource([topic], {**renamed(client), **little, "message.max.bytes": 100_000})
     closing.append(reader)
     reader.open({}, "earliest")
@@ -209,7 +209,7 @@ def test_records_removed_under_a_reader_stop_it(
 def test_reading_leaves_no_offset_with_the_group(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:
-    """The client commits nothing by itself, not when it is closed either."""
+    """The client commits no offset by itself, also not in `close`."""
     send(client, topic, numbered(5))
     reader = source(topic, client, group="g-" + topic)
     reader.open({}, "earliest")
@@ -222,7 +222,7 @@ def test_reading_leaves_no_offset_with_the_group(
 def test_a_damaged_batch_stops_the_stream_and_the_other_client_goes_on(
     own_broker: Broker, own_client: Client, source: MakeSource
 ) -> None:
-    """What came before it is handed out, and nothing after it; the error says where and what to do."""
+    """Records before it are returned, none after it; the error names the offset and the way to continue."""
     topic = new_topic(own_client, 1)
     for name in ("good", "bad", "fine"):
         send(own_client, topic, numbered(5, name))
@@ -251,7 +251,7 @@ def test_a_damaged_batch_stops_the_stream_and_the_other_client_goes_on(
 
 
 def test_what_an_error_means_for_the_stream(source: MakeSource) -> None:
-    """One that passes is borne, one about the group too; what is not known stops the stream by name."""
+    """Retriable errors and errors of the group are only logged; any other stops the stream."""
     reader = source("t", {"bootstrap_servers": "a:1, b:2"})
     zero, nothing = Partition("t", 0), Partition("", -1)
     assert reader._failure_of(KafkaError(KafkaError._TRANSPORT), zero, -1) is None
@@ -263,7 +263,7 @@ def test_what_an_error_means_for_the_stream(source: MakeSource) -> None:
 
 @pytest.mark.parametrize("name", sorted(OWNED))
 def test_a_setting_of_the_transport_is_refused(name: str) -> None:
-    """Nobody can set back what exactly-once learning rests on; the error says why."""
+    """A user cannot change a setting on which exactly-once learning depends, and the error says why."""
     client: Client = {"bootstrap.servers": "nowhere.invalid:9092", name: True}
     with pytest.raises(SettingsError, match=rf"`{name}` cannot be set: \w+"):
         ConfluentSource(["t"], client)
@@ -272,7 +272,7 @@ def test_a_setting_of_the_transport_is_refused(name: str) -> None:
 
 
 def test_a_mistyped_setting_is_refused() -> None:
-    """The other client's names, a name or a value that librdkafka does not know; no broker, no topic."""
+    """The error names a setting of the other client, an unknown name or value, or the missing brokers."""
     with pytest.raises(SettingsError, match=r"Did you mean `bootstrap\.servers`"):
         ConfluentSource(["t"], {"bootstrap_servers": "a:1"})
     with pytest.raises(SettingsError, match=r"No such configuration property: .bootstrap\.server\b"):
@@ -286,7 +286,7 @@ def test_a_mistyped_setting_is_refused() -> None:
 
 
 def test_a_list_of_brokers_may_be_a_list(client: Client, topic: str, source: MakeSource) -> None:
-    """Configuration files have lists."""
+    """A list of brokers, as a configuration file has, is joined with commas."""
     reader = source(topic, {"bootstrap_servers": ["127.0.0.1:1", client["bootstrap_servers"]]})
     assert repr(reader) == f"ConfluentSource(['{topic}'], '127.0.0.1:1,{client['bootstrap_servers']}')"
     assert len(reader.open({}, "earliest")) == 3
@@ -295,7 +295,7 @@ def test_a_list_of_brokers_may_be_a_list(client: Client, topic: str, source: Mak
 def test_a_broker_that_does_not_answer_is_an_error_after_a_bounded_time(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The host is named; the password stands in no message, no repr and no log, and stderr stays quiet."""
+    """The error names the host; no message, repr, log line or stderr contains the password."""
     caplog.set_level(logging.DEBUG)
     client: Client = {
         "bootstrap.servers": "127.0.0.1:1",
@@ -334,7 +334,7 @@ def test_a_broker_that_does_not_answer_is_an_error_after_a_bounded_time(
 
 
 def test_a_broker_that_refuses_us_says_so_before_the_time_is_up(client: Client) -> None:
-    """What the broker said is told, and the password is not."""
+    """The error contains the broker's reason, and not the password."""
     secure: Client = {
         **renamed(client),
         "security.protocol": "SASL_PLAINTEXT",
@@ -354,7 +354,7 @@ def test_a_broker_that_refuses_us_says_so_before_the_time_is_up(client: Client) 
 def test_records_in_flight_are_bounded_while_the_broker_is_away(
     own_broker: Broker, own_client: Client, sink: MakeSink
 ) -> None:
-    """`publish` waits at the bound and gives up with the delivery timeout; closing then does not hang."""
+    """`publish` waits at the limit and fails after the delivery timeout; `close` then does not hang."""
     topic = new_topic(own_client, 1)
     writer = sink(topic, own_client, in_flight_max=50, delivery_timeout_ms=3000)
     publish(writer, 0, [b"a"])
@@ -377,7 +377,7 @@ def test_records_in_flight_are_bounded_while_the_broker_is_away(
 def test_more_records_than_may_be_in_flight_all_arrive_in_order(
     topic: str, client: Client, source: MakeSource, sink: MakeSink
 ) -> None:
-    """`publish` waits for room; nothing is lost or sent twice."""
+    """`publish` waits for space in the queue; no record is lost or sent twice."""
     writer, reader = sink(topic, client, in_flight_max=10), source(topic, client)
     publish(writer, 1, numbered(1000))
     writer.flush(10_000)
@@ -386,7 +386,7 @@ def test_more_records_than_may_be_in_flight_all_arrive_in_order(
 
 
 def through(pipe: Pipeline, kind: str) -> None:
-    """Let the pipeline's configuration name another client."""
+    """Change the client in the pipeline's configuration."""
     text = pipe.config.read_text()
     for one in ("kafka", "confluent"):
         text = text.replace(f'kind = "{one}"', f'kind = "{kind}"')
@@ -397,7 +397,7 @@ def through(pipe: Pipeline, kind: str) -> None:
 def test_what_one_client_began_the_other_finishes(
     broker: str, tmp_path: Path, first: str, second: str
 ) -> None:
-    """Stopped half-way, resumed from the same snapshots: each message once, the plain loop's digest."""
+    """Stopped half-way and resumed from the same snapshots: each message once, the plain loop's digest."""
     pipe = pipeline(broker, tmp_path, "mailbox", 1)
     half, plain = len(pipe.lines), pipe.config.read_text()
     through(pipe, first)

@@ -1,9 +1,9 @@
-"""Everything that can befall an engine on a real broker, at random moments, and what must hold afterwards.
+"""Random accidents of an engine on a real broker, and the invariants that must hold after each.
 
-``pytest tests/transports/kafka/test_crash.py --kills 1000 --seed 7`` is the campaign. The accidents are:
-``kill -9``, also during recovery; a pause (SIGSTOP), SIGTERM; connections cut at once or between request and
-response, or slow; a disk that takes no more; a second learner; a bit of the newest snapshot turned over; the
-broker itself killed and started again. The oracle is a plain loop over the same lines.
+``pytest tests/transports/kafka/test_crash.py --kills 1000 --seed 7`` is the long campaign. The accidents are:
+``kill -9``, also during recovery; a pause (SIGSTOP); SIGTERM; connections that are cut, cut between request
+and response, or slow; a full disk; a second learner; a flipped bit in the newest snapshot; a broker that is
+killed and restarted. The oracle is a plain loop over the same lines.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from tests.transports.kafka.test_pipeline import (
 
 
 def newest_of(directory: Path) -> Snapshot | None:
-    """The newest snapshot that can be loaded, looked at as anybody may while an engine writes."""
+    """Return the newest snapshot that loads, or None; an engine may be writing at the same time."""
     found = (loaded(path) for path in sorted(directory.glob("snapshot-*.snb"), reverse=True))
     return next((snapshot for snapshot in found if snapshot is not None), None)
 
 
 def assert_newest_is_its_prefix(pipe: Pipeline, before: Snapshot | None) -> Snapshot | None:
-    """I5 and I6: exactly the records before its offsets; numbers and offsets do not go back."""
+    """Check I5 and I6: a snapshot holds exactly the records before its offsets, and none goes back."""
     newest = newest_of(pipe.directory)
     if newest is None:
         assert before is None
@@ -61,7 +61,7 @@ def assert_newest_is_its_prefix(pipe: Pipeline, before: Snapshot | None) -> Snap
 @pytest.mark.crash
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_C1_C3_B2_B3_nothing_that_befalls_it_loses_or_doubles_a_message(
+def test_C1_C3_B2_B3_no_accident_loses_or_doubles_a_message(
     proxied: tuple[Broker, Proxy, str],
     starter: subprocess.Popen[str],
     tmp_path: Path,
@@ -69,7 +69,7 @@ def test_C1_C3_B2_B3_nothing_that_befalls_it_loses_or_doubles_a_message(
     kills: int,
     seed: int,
 ) -> None:
-    """Every label once, every message scored, in order, by a state from before its label; I1 to I9."""
+    """Each label is learned once and each message scored in order, before its label (I1 to I9)."""
     broker, proxy, address = proxied
     (stream,) = streams_at_hand("sms")
     pipe = pipeline(
@@ -78,13 +78,13 @@ def test_C1_C3_B2_B3_nothing_that_befalls_it_loses_or_doubles_a_message(
     accidents = Accidents(starter, pipe, broker, proxy, address, random.Random(f"{seed}/{partitions}"))
     newest = None
     for number in range(kills // 2):
-        accidents.befall(number)
+        accidents.inflict(number)
         if number % 5 == 0:
             newest = assert_newest_is_its_prefix(pipe, None if accidents.damaged else newest)
             accidents.damaged = False
     accidents.child.signal(signal.SIGTERM)
     accidents.child.ended()
-    for _ in range(5):  # the broker may have been away when the last one began
+    for _ in range(5):  # the broker may have been down at the start of the last one
         if (last := accidents.start(until_end=True)).ended(300) == 0:
             break
     assert_newest_is_its_prefix(pipe, None if accidents.damaged else newest)

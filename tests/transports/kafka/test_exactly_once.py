@@ -1,4 +1,4 @@
-"""Exactly-once scores on a real broker: killed and bounced, a reader of what is committed sees each once."""
+"""With exactly-once scores, a `read_committed` reader sees each score once, whatever is killed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ transaction_interval_ms = 20
 
 
 def exactly_once(broker: str, tmp_path: Path, partitions: int, times: int = 1) -> Pipeline:
-    """A pipeline whose scores are published in transactions."""
+    """Return a pipeline that publishes its scores in transactions."""
     pipe = pipeline(broker, tmp_path, "mailbox", partitions, times=times, batch_records_max=50)
     text = pipe.config.read_text().replace("[engine]\n", f"[engine]{SETTINGS}")
     pipe.config.write_text(
@@ -41,7 +41,7 @@ def exactly_once(broker: str, tmp_path: Path, partitions: int, times: int = 1) -
 
 
 def start(pipe: Pipeline) -> subprocess.Popen[str]:
-    """The engine, until it is ready."""
+    """Start the engine and wait until it is ready."""
     process = pipe.start()
     assert process.stderr is not None
     said = [process.stderr.readline()]
@@ -52,14 +52,14 @@ def start(pipe: Pipeline) -> subprocess.Popen[str]:
 
 
 def begun(starter: subprocess.Popen[str], pipe: Pipeline) -> Child:
-    """The same, with somebody who reads what it says."""
+    """Start the engine in a `Child`, which collects its log, and wait until it is ready."""
     child = Child(starter, pipe.config, pipe.broker, "kafka", until_end=True)
     child.wait_until_ready()
     return child
 
 
 def assert_each_is_seen_once(pipe: Pipeline) -> None:
-    """By a reader of committed records, and learned once."""
+    """Check that a `read_committed` reader sees each score once, and that each label was learned once."""
     for number, scored in pipe.scores().items():
         seen = Counter(offset for offset, _ in scored)
 
@@ -79,9 +79,10 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
     kills: int,
     seed: int,
 ) -> None:
-    """Wherever a transaction stood: it is ended by the next start, which learns again without publishing.
+    """The next start ends the open transaction, and learns again without publishing twice.
 
-    The engine, or every fifth time the broker under it; a tenth of ``--kills``, and 4,000 records for each.
+    Every fifth kill hits the broker, the others hit the engine. There are a tenth of ``--kills`` kills, and
+    4,000 records for each.
     """
     accidents = max(2, kills // 10)
     pipe = exactly_once(own_broker.address, tmp_path, partitions, times=max(1, accidents * 4 // 5))
@@ -108,7 +109,7 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
 
 
 def test_B15_a_second_producer_of_the_group_shuts_the_first_out(broker: str, tmp_path: Path) -> None:
-    """Also where the two have snapshot directories of their own: nothing the first had open is seen."""
+    """The first is fenced even if both have their own snapshot directories; its transaction is aborted."""
     pipe = exactly_once(broker, tmp_path, 1)
     settings = load_settings(pipe.config)
     first = build_engine(settings, metrics=Metrics(), until_end=True)
@@ -137,7 +138,7 @@ def test_B15_a_second_producer_of_the_group_shuts_the_first_out(broker: str, tmp
 def test_B12_a_learner_that_stood_still_while_another_took_over_does_no_harm(
     broker: str, tmp_path: Path
 ) -> None:
-    """Stopped and continued (SIGSTOP, SIGCONT): its open transaction is refused, and it ends."""
+    """After SIGSTOP and SIGCONT its open transaction is refused, and it exits as fenced."""
     pipe = exactly_once(broker, tmp_path, 1)
     zombie = start(pipe)
     zombie.send_signal(signal.SIGSTOP)
@@ -158,7 +159,7 @@ def test_B12_a_learner_that_stood_still_while_another_took_over_does_no_harm(
 
 
 def test_B12_what_the_client_was_told_before_it_refuses_to_send_is_heard() -> None:
-    """A second refusal holds the first; taken for another fault, the shut-out learner would start again."""
+    """The client wraps the fencing error in another one; unrecognized, the fenced learner would restart."""
     refused = KafkaError("Cannot perform send because at least one previous request has failed.")
     assert is_fenced(KafkaError(*refused.args, ProducerFencedError()))
     assert is_fenced(ProducerFencedError())
@@ -166,7 +167,7 @@ def test_B12_what_the_client_was_told_before_it_refuses_to_send_is_heard() -> No
 
 
 def test_B2_a_broker_killed_and_started_again_is_gone_on_with(own_broker: Broker, tmp_path: Path) -> None:
-    """The transaction in hand may be lost with it: then the engine begins again from its last snapshot."""
+    """The open transaction may be lost with the broker; then the engine restarts from its last snapshot."""
     pipe = exactly_once(own_broker.address, tmp_path, 3, times=4)
     process = start(pipe)
     time.sleep(0.3)
@@ -179,17 +180,17 @@ def test_B2_a_broker_killed_and_started_again_is_gone_on_with(own_broker: Broker
 
 
 def test_a_sink_without_transactions_is_refused(tmp_path: Path) -> None:
-    """And so is a source without a group."""
+    """Exactly-once scores need Kafka sinks, and a source with a group."""
     config = tmp_path / "lines.toml"
-    rooms = '[source]\nkind = "kafka"\ntopics = ["mail"]\n[kafka]\nbootstrap_servers = "127.0.0.1:1"\n'
+    endpoints = '[source]\nkind = "kafka"\ntopics = ["mail"]\n[kafka]\nbootstrap_servers = "127.0.0.1:1"\n'
     config.write_text(
-        f'{rooms}[sink]\nkind = "jsonl"\npath = "a"\n[dead_letters.sink]\nkind = "jsonl"\npath = "b"\n'
+        f'{endpoints}[sink]\nkind = "jsonl"\npath = "a"\n[dead_letters.sink]\nkind = "jsonl"\npath = "b"\n'
         f'[engine]{SETTINGS}[snapshots]\ndirectory = "{tmp_path}/snapshots"\n'
     )
     with pytest.raises(SettingsError, match="in one Kafka cluster"):
         build_engine(load_settings(config), metrics=Metrics())
     config.write_text(
-        f'{rooms}[sink]\nkind = "kafka"\ntopic = "a"\n[dead_letters.sink]\nkind = "kafka"\ntopic = "b"\n'
+        f'{endpoints}[sink]\nkind = "kafka"\ntopic = "a"\n[dead_letters.sink]\nkind = "kafka"\ntopic = "b"\n'
         f'[engine]{SETTINGS}[snapshots]\ndirectory = "{tmp_path}/snapshots"\n'
     )
     with pytest.raises(SettingsError, match="under whom"):

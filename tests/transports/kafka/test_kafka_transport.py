@@ -1,4 +1,4 @@
-"""The Kafka transport against a real broker."""
+"""The transport through kafka-python keeps the protocols of source and sink on a real broker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Client = dict[str, object]
 MakeSource = Callable[..., KafkaSource]
 MakeSink = Callable[..., KafkaSink]
 
-# kafka-python leaves the socket of every connection that a dead broker refuses to the garbage collector.
+# kafka-python never closes the socket of a refused connection; the garbage collector does.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
 )
@@ -32,19 +32,19 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture
 def client(broker: str) -> Client:
-    """Settings that lead to the broker."""
+    """Settings that connect to the broker."""
     return {"bootstrap_servers": broker}
 
 
 @pytest.fixture
 def own_client(own_broker: Broker) -> Client:
-    """Settings that lead to the broker that may be killed."""
+    """Settings that connect to the broker that tests may kill."""
     return {"bootstrap_servers": own_broker.address, "reconnect_backoff_max_ms": 500}
 
 
 @pytest.fixture
 def admin(client: Client) -> Iterator[KafkaAdminClient]:
-    """The admin client, to do to a topic what operators do."""
+    """An admin client, to change topics as an operator does."""
     with KafkaAdminClient(**client) as connected:
         yield connected
 
@@ -57,7 +57,7 @@ def topic(client: Client) -> str:
 
 @pytest.fixture
 def closing() -> Iterator[list[KafkaSource | KafkaSink]]:
-    """What is put here is closed after the test."""
+    """A list whose sources and sinks are closed after the test."""
     opened: list[KafkaSource | KafkaSink] = []
     yield opened
     for one in opened:
@@ -89,14 +89,14 @@ def sink(closing: list[KafkaSource | KafkaSink]) -> MakeSink:
 
 
 def new_topic(client: Client, partitions: int) -> str:
-    """A topic that no other test uses."""
+    """Create a topic that no other test uses."""
     name = f"t-{uuid.uuid4().hex[:12]}"
     create_topics(client, {name: partitions})
     return name
 
 
 def drain(source: Source, records_max: int = 1000, pause_ms: int = 300) -> list[RecordBatch]:
-    """Every batch up to the ends of the partitions as they are now."""
+    """Poll to the end offsets of now and return every batch."""
     ends = dict(source.end_offsets() or {})
     batches: list[RecordBatch] = []
     reached: dict[Partition, int] = {}
@@ -114,7 +114,7 @@ def drain(source: Source, records_max: int = 1000, pause_ms: int = 300) -> list[
 
 
 def values(batches: Sequence[RecordBatch], number: int | None = None) -> list[bytes | None]:
-    """What was read, of one partition or of all."""
+    """Return the values of one partition or of all."""
     return [v for batch in batches if number in (None, batch.partition.number) for v in batch.values]
 
 
@@ -124,12 +124,12 @@ def publish(sink: Sink, partition: int, contents: Sequence[bytes]) -> None:
 
 
 def numbered(count: int, prefix: str = "v") -> list[bytes]:
-    """Values that show their place."""
+    """Return numbered values."""
     return [f"{prefix}{i}".encode() for i in range(count)]
 
 
 def send(client: Client, topic: str, contents: Sequence[bytes], **settings: object) -> None:
-    """Put values into partition 0 with kafka-python itself."""
+    """Send values to partition 0 with kafka-python alone."""
     producer = KafkaProducer(**client, linger_ms=50)
     try:
         futures = [producer.send(topic, content, partition=0, **settings) for content in contents]
@@ -141,7 +141,7 @@ def send(client: Client, topic: str, contents: Sequence[bytes], **settings: obje
 def test_what_is_published_is_what_is_read(
     topic: str, client: Client, source: MakeSource, sink: MakeSink
 ) -> None:
-    """Order, keys, values, headers and records without a value or a key survive, over three partitions."""
+    """Order, keys, values and headers survive over three partitions, also of records without value or key."""
     opened = sink(topic, client)
     sent: dict[int, list[tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]]] = {}
     for number in range(3):
@@ -155,7 +155,7 @@ def test_what_is_published_is_what_is_read(
         ]
         sent[number] = [*rows, (None, b"key", []), (None, None, []), (b"", None, [("t", b"1")])]
     for number, rows in sent.items():
-        # Input partition 3, 4, 5 of a larger topic: the output partition is the remainder.
+        # Input partitions 3, 4, 5 of a larger topic: the output partition is the remainder.
         opened.publish(number + 3, [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
     opened.flush(10_000)
     reader = source(topic, client)
@@ -178,7 +178,7 @@ def test_what_is_published_is_what_is_read(
 def test_a_second_source_resumes_where_the_first_stopped(
     topic: str, client: Client, source: MakeSource, sink: MakeSink
 ) -> None:
-    """Reading in two goes by `next_offset` gives every record once."""
+    """Two sources in a row, joined by `next_offset`, read each record once."""
     writer = sink(topic, client)
     for number in range(3):
         publish(writer, number, numbered(500, f"{number}-"))
@@ -198,7 +198,7 @@ def test_a_second_source_resumes_where_the_first_stopped(
 
 
 def test_a_first_start_begins_where_it_is_told(topic: str, client: Client, source: MakeSource) -> None:
-    """Earliest, latest, and the first record at or after a time; the end where none is."""
+    """`start` may be earliest, latest or a time, which means the first record at or after it, or the end."""
     send(client, topic, [b"a"], timestamp_ms=1_000_000)
     send(client, topic, [b"b"], timestamp_ms=2_000_000)
     zero = Partition(topic, 0)
@@ -238,7 +238,7 @@ def test_B8_a_partition_that_is_added_under_a_reader_is_taken_from_its_beginning
     sink: MakeSink,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Once the client has heard of it; what was being read goes on where it stands."""
+    """It is assigned after the next metadata refresh; the other partitions keep their positions."""
     monkeypatch.setattr("streamnb.transports.confluent.source.LOOK_AGAIN_S", 0.2)
     topic = new_topic(client, 1)
     send(client, topic, numbered(3))
@@ -264,7 +264,7 @@ def test_B8_a_partition_that_is_added_under_a_reader_is_taken_from_its_beginning
 def test_B7_a_position_that_the_log_does_not_hold_stops_the_start(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:
-    """Below the beginning, past the end, or in a partition that is gone: named, with what is missing."""
+    """Before the first offset, past the end, or in a missing partition: the error names what is missing."""
     send(client, topic, numbered(10))
     admin.delete_records({TopicPartition(topic, 0): 6})
     reader = source(topic, client)
@@ -282,7 +282,7 @@ def test_B7_a_position_that_the_log_does_not_hold_stops_the_start(
 def test_B6_records_removed_under_a_reader_stop_it(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:
-    """A position that retention overtakes is an error at that poll and at every later one, not a jump."""
+    """If retention passes the position, that poll and every later one raise; none jumps ahead."""
     send(client, topic, numbered(10))
     reader = source(topic, client)
     reader.open({}, "earliest")
@@ -294,7 +294,7 @@ def test_B6_records_removed_under_a_reader_stop_it(
 
 
 def test_a_missing_topic_is_an_error_and_is_not_created(own_client: Client, source: MakeSource) -> None:
-    """Neither the source nor the sink creates a topic, on a broker that would."""
+    """Neither source nor sink creates a topic, although the broker allows it."""
     with pytest.raises(TransportError, match="Topic misspelt does not exist"):
         source("misspelt", own_client).open({}, "earliest")
     with pytest.raises(TransportError, match="Topic misspelt does not exist"):
@@ -305,7 +305,7 @@ def test_a_missing_topic_is_an_error_and_is_not_created(own_client: Client, sour
 def test_a_topic_deleted_under_its_clients_stays_deleted(
     own_client: Client, source: MakeSource, sink: MakeSink
 ) -> None:
-    """Refreshing what it knows of a topic does not create the topic anew."""
+    """A metadata refresh does not create the topic again."""
     topic = new_topic(own_client, 1)
     settings = {**own_client, "metadata_max_age_ms": 200}
     writer, reader = sink(topic, settings), source(topic, settings)
@@ -324,7 +324,7 @@ def test_a_topic_deleted_under_its_clients_stays_deleted(
 def test_B18_aborted_records_are_not_read_and_are_accounted_for(
     topic: str, client: Client, source: MakeSource
 ) -> None:
-    """`next_offset` passes aborted records and the log's own markers, at the very end of the log too."""
+    """`next_offset` passes aborted records and transaction markers, also at the end of the log."""
     reader = source(topic, client)
     reader.open({}, "earliest")
     producer = KafkaProducer(**client, transactional_id=f"x-{topic}")
@@ -355,12 +355,12 @@ def test_B18_aborted_records_are_not_read_and_are_accounted_for(
 
 
 class NotUtf8(str):
-    """A header's name that goes over the wire as bytes that are not UTF-8."""
+    """A header name that is sent as bytes that are not UTF-8."""
 
     __slots__ = ()
 
     def encode(self, _encoding: str = "utf-8", errors: str = "strict") -> bytes:
-        """Latin 1, whatever was asked for."""
+        """Encode as Latin-1, whatever the encoding asked for."""
         return super().encode("latin-1", errors)
 
 
@@ -369,7 +369,7 @@ class NotUtf8(str):
 def test_A16_an_unreadable_record_is_reported_and_no_other_is_lost(
     topic: str, client: Client, source: MakeSource, records_max: int, compression: str | None
 ) -> None:
-    """A header's name that is not UTF-8 costs its own record, not those beside it in the same batch."""
+    """A header name that is not UTF-8 costs only its own record, and no other of the same batch."""
     bad = {2, 3, 6, 9}
     producer = KafkaProducer(**client, linger_ms=200, compression_type=compression)
     try:
@@ -397,7 +397,7 @@ def test_A16_an_unreadable_record_is_reported_and_no_other_is_lost(
 def test_A17_a_damaged_batch_is_reported_and_the_stream_goes_on(
     own_broker: Broker, own_client: Client, source: MakeSource
 ) -> None:
-    """A batch whose checksum is wrong, as a failing disk leaves it, is one exact unreadable range."""
+    """A batch with a wrong checksum, as from a failing disk, is one exact unreadable range."""
     topic = new_topic(own_client, 1)
     for name in ("good", "bad", "fine"):
         send(own_client, topic, numbered(5, name))
@@ -420,7 +420,7 @@ def test_A17_a_damaged_batch_is_reported_and_the_stream_goes_on(
 def test_a_compression_that_is_not_installed_stops_the_reader(
     client: Client, admin: KafkaAdminClient, source: MakeSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is skipped for want of a library; the error names what to install, at every poll."""
+    """No record is skipped because a library is missing; every poll raises and names what to install."""
     monkeypatch.setattr("kafka.codec.has_zstd", lambda: False)
     topic = f"t-{uuid.uuid4().hex[:12]}"
     admin.create_topics({topic: {"num_partitions": 1, "configs": {"compression.type": "zstd"}}})
@@ -436,7 +436,7 @@ def test_a_compression_that_is_not_installed_stops_the_reader(
 def test_B14_a_record_that_the_broker_refuses_is_an_error_that_stays(
     client: Client, admin: KafkaAdminClient, sink: MakeSink
 ) -> None:
-    """A delivery failure is raised at the flush and for ever after, with topic, partition and cause."""
+    """`flush` and every later call raise the failure, with topic, partition and cause."""
     topic = f"t-{uuid.uuid4().hex[:12]}"
     admin.create_topics({topic: {"num_partitions": 2, "configs": {"max.message.bytes": "1000"}}})
     admin.wait_for_topics([topic])
@@ -452,7 +452,7 @@ def test_B14_a_record_that_the_broker_refuses_is_an_error_that_stays(
 def test_a_record_larger_than_the_client_may_send_is_an_error_that_stays(
     topic: str, client: Client, sink: MakeSink
 ) -> None:
-    """What is refused before it is sent counts as not delivered too."""
+    """A record that the client refuses to send counts as not delivered too."""
     writer = sink(topic, client)
     with pytest.raises(DeliveryError, match=rf"{topic}-0"):
         publish(writer, 0, [b"x" * 2_000_000])
@@ -462,7 +462,7 @@ def test_a_record_larger_than_the_client_may_send_is_an_error_that_stays(
 
 @pytest.mark.parametrize("name", sorted(OWNED))
 def test_a_setting_of_the_transport_is_refused(name: str) -> None:
-    """Nobody can set back what exactly-once learning rests on; the error says why."""
+    """A user cannot change a setting on which exactly-once learning depends, and the error says why."""
     client: Client = {"bootstrap_servers": "nowhere.invalid:9092", name: True}
     with pytest.raises(SettingsError, match=rf"`{name}` cannot be set: \w+"):
         KafkaSource(["t"], client)
@@ -473,7 +473,7 @@ def test_a_setting_of_the_transport_is_refused(name: str) -> None:
 def test_the_dangerous_defaults_are_overridden(
     topic: str, client: Client, source: MakeSource, sink: MakeSink
 ) -> None:
-    """What the running clients hold, not what they were told."""
+    """The running clients hold the safe values."""
     reader, writer = source(topic, client), sink(topic, client)
     reader.open({}, "earliest")
     consumer, producer = reader._consumer, writer._producer
@@ -502,23 +502,23 @@ def test_the_dangerous_defaults_are_overridden(
     assert {name: producer.config[name] for name in held} == held
 
 
-def test_passing_errors_are_borne_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker's passing errors are retried until the budget is spent, then the brokers are named."""
+def test_retriable_errors_are_retried_for_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retriable errors are retried until the time limit; then the error names the brokers."""
     reader = KafkaSource(["t"], {"bootstrap_servers": ["a:1", "b:2"]})
-    passing = NodeNotReadyError("node 1")
-    assert reader._poll_failure(passing) is None
-    assert reader._poll_failure(passing) is None
+    retriable = NodeNotReadyError("node 1")
+    assert reader._poll_failure(retriable) is None
+    assert reader._poll_failure(retriable) is None
     monkeypatch.setattr("streamnb.transports.kafka.source.RETRY_BUDGET_S", 0.0)
     with pytest.raises(
         TransportError, match=r"Reading from a:1, b:2 has failed for .*NodeNotReadyError: node 1"
     ):
-        raise reader._poll_failure(passing) or AssertionError
+        raise reader._poll_failure(retriable) or AssertionError
     with pytest.raises(TransportError, match="TopicAuthorizationFailedError"):
         raise reader._poll_failure(TopicAuthorizationFailedError("t")) or AssertionError
 
 
 def test_a_mistyped_setting_is_refused_with_the_nearest_name() -> None:
-    """kafka-python's own names, one letter off; and no broker at all."""
+    """The error names the nearest setting; missing brokers and topics are refused too."""
     with pytest.raises(SettingsError, match="Did you mean `bootstrap_servers`"):
         KafkaSource(["t"], {"bootstrap_server": "a:1"})
     with pytest.raises(SettingsError, match="`bootstrap_servers` is missing"):
@@ -530,7 +530,7 @@ def test_a_mistyped_setting_is_refused_with_the_nearest_name() -> None:
 def test_B1_B5_a_broker_that_does_not_answer_is_an_error_after_a_bounded_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The host is named; the password stands in no message, no repr and no log."""
+    """The error names the host; no message, repr or log line contains the password."""
     caplog.set_level(logging.DEBUG)
     logging.getLogger("kafka").setLevel(logging.DEBUG)
     client: Client = {
@@ -554,7 +554,7 @@ def test_B1_B5_a_broker_that_does_not_answer_is_an_error_after_a_bounded_time(
     assert caplog.records, "the client logged nothing, so nothing was checked"
     for text in (str(caught.value), repr(caught.value), repr(reader), caplog.text):
         assert "canary-secret" not in text
-    # What they hold on to keeps the refused sockets past the end of this test.
+    # These objects would keep the refused sockets alive past the end of this test.
     del caught
     caplog.clear()
 
@@ -562,7 +562,7 @@ def test_B1_B5_a_broker_that_does_not_answer_is_an_error_after_a_bounded_time(
 def test_the_identity_tells_a_topic_made_again_from_the_first(
     client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:
-    """The cluster's id stays; the topic's id changes though its name does not."""
+    """The cluster's id stays the same; the topic's id changes although its name does not."""
     topic = new_topic(client, 1)
     before = source(topic, client).identity()
     assert before.keys() == {"cluster", f"topic {topic}"}
@@ -578,7 +578,7 @@ def test_the_identity_tells_a_topic_made_again_from_the_first(
 
 
 def test_the_ends_are_known_while_a_fetch_waits(topic: str, client: Client, source: MakeSource) -> None:
-    """The broker holds a fetch at the end of the log; who looks up the lag must not wait for it."""
+    """The broker delays a fetch at the end of the log, and a lookup of the lag must not wait for it."""
     reader = source(topic, {**client, "fetch_max_wait_ms": 20_000})
     reader.open({}, "earliest")
     reader.poll(10, 500)
@@ -590,7 +590,7 @@ def test_the_ends_are_known_while_a_fetch_waits(topic: str, client: Client, sour
 def test_B13_a_commit_is_seen_by_lag_tools_and_never_read_back(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:
-    """The group holds the offsets, has no member, and does not choose where a source begins."""
+    """The group holds the offsets, and a source does not start from them."""
     send(client, topic, numbered(5))
     reader = source(topic, client, group="g-" + topic)
     reader.open({}, "earliest")
@@ -607,7 +607,7 @@ def test_B2_a_killed_broker_costs_nothing_once_it_is_back(
     sink: MakeSink,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Polls and flushes go on by themselves; each record is read once and in order; flush keeps its time."""
+    """After an outage polls and flushes recover, and each record is read once and in order."""
     topic = new_topic(own_client, 1)
     writer, reader = sink(topic, own_client), source(topic, own_client, group="g")
     reader.open({}, "earliest")
@@ -639,7 +639,7 @@ def test_B2_a_killed_broker_costs_nothing_once_it_is_back(
 def test_records_in_flight_are_bounded_while_the_broker_is_away(
     own_broker: Broker, own_client: Client, sink: MakeSink
 ) -> None:
-    """`publish` waits at the bound and gives up with the delivery timeout; closing then does not hang."""
+    """`publish` waits at the limit and fails after the delivery timeout; `close` then does not hang."""
     topic = new_topic(own_client, 1)
     quick = {**own_client, "request_timeout_ms": 600}
     writer = sink(topic, quick, in_flight_max=50, delivery_timeout_ms=1000)

@@ -1,6 +1,6 @@
-"""A broker that is away: the engine waits, and goes on in the same process.
+"""During a broker outage the engine waits, and continues in the same process.
 
-``pytest tests/transports/kafka/test_outage.py --away 60`` lets it be away for a minute.
+``pytest tests/transports/kafka/test_outage.py --away 60`` makes the outage last a minute.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tests.transports.kafka.test_pipeline import (
 
 
 def passed(pipe: Pipeline) -> int:
-    """How many records the newest snapshot holds."""
+    """Return the number of records that the newest snapshot has passed."""
     newest = newest_of(pipe.directory)
     return sum(account.next_offset for account in newest.accounts.values()) if newest is not None else 0
 
 
 def wait_until_passed(pipe: Pipeline, child: Child, n: int, timeout_s: float) -> None:
-    """Until a snapshot holds so many records."""
+    """Wait until a snapshot has passed `n` records."""
     deadline_s = time.monotonic() + timeout_s
     while passed(pipe) < n:
         assert child.is_alive(), "".join(child.said)
@@ -39,7 +39,7 @@ def wait_until_passed(pipe: Pipeline, child: Child, n: int, timeout_s: float) ->
 
 
 def assert_gone_through(pipe: Pipeline, child: Child) -> None:
-    """All of the stream, by this process, which never began again; then it ends as it is told."""
+    """Check that this process reads the whole stream without a restart, and then ends at SIGTERM."""
     wait_until_passed(pipe, child, len(pipe.lines), 120)
     child.signal(signal.SIGTERM)
 
@@ -53,7 +53,7 @@ def assert_gone_through(pipe: Pipeline, child: Child) -> None:
 def test_B2_a_broker_that_was_away_is_gone_on_with_until_nothing_waits(
     own_broker: Broker, starter: subprocess.Popen[str], tmp_path: Path, away_s: float
 ) -> None:
-    """No restart, by anybody."""
+    """Neither the engine nor a supervisor restarts, and every record is scored."""
     pipe = pipeline(own_broker.address, tmp_path, "mailbox", 3, times=2, batch_records_max=20)
     child = Child(starter, pipe.config, own_broker.address, "kafka")
     wait_until_passed(pipe, child, 1, 60)

@@ -1,4 +1,4 @@
-"""The main job on a real broker: messages in, scores out, killed at random and resumed.
+"""An engine on a real broker scores a stream, and resumes after being killed at random moments.
 
 The oracle is a plain loop over the same lines in one process, without broker, snapshots or batches.
 """
@@ -71,7 +71,7 @@ Score = dict[str, Any]
 
 @dataclass
 class Pipeline:
-    """One run's topics, configuration and snapshot directory."""
+    """The topics, configuration and snapshot directory of one run."""
 
     broker: str
     run: str
@@ -82,16 +82,16 @@ class Pipeline:
 
     @property
     def settings(self) -> Settings:
-        """The configuration, loaded."""
+        """The loaded configuration."""
         return load_settings(self.config)
 
     def start(self) -> subprocess.Popen[str]:
-        """The engine as an operator starts it."""
+        """Start the engine as an operator does."""
         command = [sys.executable, "-m", "streamnb", "run", str(self.config), "--until-end"]
         return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
     def scores(self) -> dict[int, list[tuple[int, bytes]]]:
-        """Everything in the scores topic by partition, as (source offset, bytes), in its order there."""
+        """Return the scores topic by partition, as (source offset, bytes) in the topic's order."""
         found: dict[int, list[tuple[int, bytes]]] = {number: [] for number in range(self.partitions)}
         for records in read_to_end(self.broker, f"{self.run}-scores"):
             for value in records.values:
@@ -100,14 +100,14 @@ class Pipeline:
         return found
 
     def batches(self) -> list[RecordBatch]:
-        """The input, partition by partition."""
+        """Return the input, one batch per partition."""
         return [
             batch_of(f"{self.run}-mail", number, self.lines[number :: self.partitions])
             for number in range(self.partitions)
         ]
 
     def digest(self) -> dict[str, str]:
-        """Of the newest snapshot, whose state is restored and digested again."""
+        """Return the digest of the newest snapshot, after checking it against the restored state's."""
         store = SnapshotDirectory(self.directory)
         try:
             newest = store.newest()
@@ -124,13 +124,13 @@ PIPELINES: dict[Path, Pipeline] = {}
 
 
 def batch_of(topic: str, number: int, lines: list[bytes]) -> RecordBatch:
-    """Lines as one batch of a partition."""
+    """Return lines as one batch of a partition."""
     n = len(lines)
     return RecordBatch(Partition(topic, number), range(n), list(lines), [None] * n, [-1] * n, [()] * n, n)
 
 
 def read_to_end(broker: str, topic: str) -> list[RecordBatch]:
-    """All there is in a topic."""
+    """Return every committed record of a topic."""
     source = KafkaSource([topic], {"bootstrap_servers": broker})
     batches: list[RecordBatch] = []
     try:
@@ -148,7 +148,7 @@ def read_to_end(broker: str, topic: str) -> list[RecordBatch]:
 def pipeline(
     broker: str, tmp_path: Path, stream: str, partitions: int, *, times: int = 1, batch_records_max: int = 200
 ) -> Pipeline:
-    """Topics of their own, filled with a stream: line n in partition n modulo how many there are."""
+    """Create topics and fill the input with a stream: line n in partition n modulo the partition count."""
     run, lines = f"pipeline-{uuid.uuid4().hex[:12]}", lines_of(stream) * times
     client = {"bootstrap_servers": broker}
     create_topics(client, {f"{run}-{name}": partitions for name in ("mail", "scores", "dead")})
@@ -168,7 +168,7 @@ def pipeline(
 
 @cache
 def plain_loop(config: Path) -> tuple[list[bytes], NaiveBayes]:
-    """The scores and the model of a loop over the one partition of a pipeline."""
+    """Return the scores and the model of a plain loop over a pipeline of one partition."""
     settings, (batch,) = load_settings(config), PIPELINES[config].batches()
     model, messages = build_model(settings), build_decoder(settings).decode(batch)
     offsets = [batch.offsets[row] for row in messages.rows]
@@ -184,7 +184,7 @@ def plain_loop(config: Path) -> tuple[list[bytes], NaiveBayes]:
 
 
 def order_free_digest(pipe: Pipeline) -> str:
-    """Of a model that learned the partitions one after another."""
+    """Return the order-free digest of a model that learned the partitions one after another."""
     model = build_model(pipe.settings)
     for batch in pipe.batches():
         model.step(build_decoder(pipe.settings).decode(batch).batch, score=False)
@@ -192,7 +192,7 @@ def order_free_digest(pipe: Pipeline) -> str:
 
 
 def raw_posterior_at(pipe: Pipeline, score: Score) -> dict[str, float]:
-    """What the counts say of a message when exactly the offsets below the score's `state` were learned."""
+    """Return a message's raw posterior after learning exactly the offsets below the score's `state`."""
     settings = pipe.settings
     decoder = build_decoder(settings)
     model = NaiveBayes(settings.views, head="product", tokenizer=settings.tokens)
@@ -211,7 +211,7 @@ def raw_posterior_at(pipe: Pipeline, score: Score) -> dict[str, float]:
 
 
 def assert_every_message_is_scored_in_order(pipe: Pipeline) -> None:
-    """Each offset at least once; what follows an offset is the next one or, after a crash, an earlier one."""
+    """Check that each offset is scored, and followed by the next one or, after a crash, by an earlier one."""
     for batch, scored in zip(pipe.batches(), pipe.scores().values(), strict=True):
         offsets = [offset for offset, _ in scored]
 
@@ -220,7 +220,7 @@ def assert_every_message_is_scored_in_order(pipe: Pipeline) -> None:
 
 
 def assert_scores_are_from_before_their_label(pipe: Pipeline, seed: int) -> None:
-    """One partition: to the byte what the plain loop says; three: computed again for a sample."""
+    """Check scores: each against the plain loop's bytes or, with several partitions, a recomputed sample."""
     if pipe.partitions == 1:
         expected, _ = plain_loop(pipe.config)
         for offset, value in pipe.scores()[0]:
@@ -240,7 +240,7 @@ def assert_scores_are_from_before_their_label(pipe: Pipeline, seed: int) -> None
 def test_a_stream_through_the_broker_is_scored_once_and_learned_as_by_a_plain_loop(
     broker: str, tmp_path: Path, stream: str, partitions: int
 ) -> None:
-    """One score a message, in order per partition; the same digest, and with one partition the same bytes."""
+    """One score per message, in order per partition; equal digests, and with one partition equal bytes."""
     pipe = pipeline(broker, tmp_path, stream, partitions)
 
     _, errors = (process := pipe.start()).communicate(timeout=120)
@@ -262,9 +262,9 @@ def test_a_stream_through_the_broker_is_scored_once_and_learned_as_by_a_plain_lo
 def test_killed_at_random_it_learns_every_label_once_and_scores_every_message(
     broker: str, tmp_path: Path, stream: str, partitions: int, kills: int, seed: int
 ) -> None:
-    """`kill -9` at random moments of the run; the digest is the uninterrupted run's.
+    """After `kill -9` at random moments, the digest equals that of an uninterrupted run.
 
-    Batches are small and the stream is long enough for every kill to find the engine at work.
+    Batches are small and the stream is long, so that every kill meets a working engine.
     """
     times = max(1, kills // 20)
     pipe = pipeline(broker, tmp_path, stream, partitions, times=times, batch_records_max=20)
@@ -293,7 +293,7 @@ def test_killed_at_random_it_learns_every_label_once_and_scores_every_message(
 
 
 def test_sigterm_finishes_the_batch_keeps_a_snapshot_and_exits_with_0(broker: str, tmp_path: Path) -> None:
-    """And the next start goes on from there."""
+    """The next start resumes from that snapshot."""
     pipe = pipeline(broker, tmp_path, "mailbox", 1)
     process = pipe.start()
     assert process.stderr is not None
@@ -316,7 +316,7 @@ def test_sigterm_finishes_the_batch_keeps_a_snapshot_and_exits_with_0(broker: st
 
 
 def test_a_second_signal_exits_at_once_without_harm(broker: str, tmp_path: Path) -> None:
-    """What the snapshot does not hold is read again."""
+    """The next start reads again what no snapshot holds, and scores every message."""
     pipe = pipeline(broker, tmp_path, "mailbox", 1)
     process = pipe.start()
     assert process.stderr is not None
@@ -338,7 +338,7 @@ def test_a_second_signal_exits_at_once_without_harm(broker: str, tmp_path: Path)
 def test_records_that_are_no_messages_become_dead_letters_with_their_bytes(
     broker: str, tmp_path: Path
 ) -> None:
-    """And the messages around them are scored."""
+    """The dead letters keep bytes, keys and headers, and the messages around them are scored."""
     pipe = pipeline(broker, tmp_path, "mailbox", 1)
     bad: list[bytes | None] = [b"not json", b"\xff\xfe", b'{"text": 7}', b'{"label": "spam"}', None]
     sink = KafkaSink(f"{pipe.run}-mail", {"bootstrap_servers": broker})

@@ -1,4 +1,4 @@
-"""A broker as companies run it: TLS, a password, rights. Through either client; what is said when refused."""
+"""TLS, passwords and ACLs on a broker, through both clients, and the errors when one is refused."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ sasl.username = "{user}"
 sasl.password = {{ env = "KAFKA_PASSWORD" }}
 ssl.ca.location = "{certificate}"
 """
-ROOMS = {"kafka": KAFKA, "confluent": CONFLUENT}
+TABLES = {"kafka": KAFKA, "confluent": CONFLUENT}
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Secured:
 
 
 def certified(directory: Path) -> Path:
-    """A key for 127.0.0.1 in a store, by Java's own tool, and its certificate beside it."""
+    """Create a key store for 127.0.0.1 with Java's keytool, and export its certificate beside it."""
     store, certificate = directory / "broker.p12", directory / "broker.pem"
     keytool = ["keytool", "-keystore", str(store), "-storepass", STORE_PASSWORD, "-alias", "broker"]
     key = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=broker", "-ext", "SAN=ip:127.0.0.1"]
@@ -77,12 +77,12 @@ def certified(directory: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """One user may do all, a guest nothing; either by PLAIN, the first by SCRAM too."""
+    """Yield a broker with one user who may do everything, by PLAIN or SCRAM, and a guest without ACLs."""
     directory = tmp_path_factory.mktemp("secured")
     certificate = certified(directory)
     port, guarded, before, controller = free_port(), free_port(), free_port(), free_port()
     own = f"PLAINTEXT://127.0.0.1:{port}"
-    room = "listener.name.guarded"
+    listener = "listener.name.guarded"
     users = f'user_{USER}="{PASSWORD}" user_{GUEST}="{PASSWORD}"'
     modules = "org.apache.kafka.common.security"
     settings = {
@@ -90,12 +90,12 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         "advertised.listeners": f"{own},GUARDED://127.0.0.1:{before}",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,GUARDED:SASL_SSL",
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        f"{room}.ssl.keystore.location": str(directory / "broker.p12"),
-        f"{room}.ssl.keystore.password": STORE_PASSWORD,
-        f"{room}.ssl.keystore.type": "PKCS12",
-        f"{room}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
-        f"{room}.plain.sasl.jaas.config": f"{modules}.plain.PlainLoginModule required {users};",
-        f"{room}.scram-sha-512.sasl.jaas.config": f"{modules}.scram.ScramLoginModule required;",
+        f"{listener}.ssl.keystore.location": str(directory / "broker.p12"),
+        f"{listener}.ssl.keystore.password": STORE_PASSWORD,
+        f"{listener}.ssl.keystore.type": "PKCS12",
+        f"{listener}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        f"{listener}.plain.sasl.jaas.config": f"{modules}.plain.PlainLoginModule required {users};",
+        f"{listener}.scram-sha-512.sasl.jaas.config": f"{modules}.scram.ScramLoginModule required;",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": f"User:ANONYMOUS;User:{USER}",
     }
@@ -110,15 +110,15 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 def guarded(secured: Secured, tmp_path: Path, client: str, mechanism: str, user: str = USER) -> Pipeline:
-    """A pipeline whose engine goes through the guarded listener; the tests' own way is the open one."""
+    """Return a pipeline whose engine uses the guarded listener; the tests themselves use the open one."""
     pipe = pipeline(secured.broker.address, tmp_path, "mailbox", 1)
     text = pipe.config.read_text()
-    room = f'[kafka]\nbootstrap_servers = "{secured.broker.address}"\n'
-    assert room in text
-    settings = ROOMS[client].format(
+    table = f'[kafka]\nbootstrap_servers = "{secured.broker.address}"\n'
+    assert table in text
+    settings = TABLES[client].format(
         address=secured.address, mechanism=mechanism, user=user, certificate=secured.certificate
     )
-    pipe.config.write_text(text.replace('kind = "kafka"', f'kind = "{client}"').replace(room, settings))
+    pipe.config.write_text(text.replace('kind = "kafka"', f'kind = "{client}"').replace(table, settings))
     return pipe
 
 
@@ -134,12 +134,12 @@ def run(
     return done
 
 
-@pytest.mark.parametrize("client", ROOMS)
+@pytest.mark.parametrize("client", TABLES)
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
 def test_a_stream_goes_through_tls_and_a_password(
     secured: Secured, tmp_path: Path, client: str, mechanism: str
 ) -> None:
-    """Every message scored, as over an open listener."""
+    """Every message is scored, as over a listener without security."""
     pipe = guarded(secured, tmp_path, client, mechanism)
     done = run(pipe, "run", "--until-end")
 
@@ -147,12 +147,12 @@ def test_a_stream_goes_through_tls_and_a_password(
     assert_every_message_is_scored_in_order(pipe)
 
 
-@pytest.mark.parametrize("client", ROOMS)
+@pytest.mark.parametrize("client", TABLES)
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
 def test_a_wrong_password_is_said_to_be_wrong(
     secured: Secured, tmp_path: Path, client: str, mechanism: str
 ) -> None:
-    """At once, and not as a broker that does not answer."""
+    """The error names the authentication, and not a broker that does not answer."""
     done = run(guarded(secured, tmp_path, client, mechanism), "run", password="canary-wrong")
 
     assert done.returncode == TransportError.exit_code, done.stderr
@@ -160,11 +160,11 @@ def test_a_wrong_password_is_said_to_be_wrong(
     assert "Authentication failed" in done.stderr
 
 
-@pytest.mark.parametrize("client", ROOMS)
+@pytest.mark.parametrize("client", TABLES)
 def test_a_certificate_that_nobody_vouches_for_is_named(
     secured: Secured, tmp_path: Path, client: str
 ) -> None:
-    """Not as a password that is wrong, nor as a broker that does not answer."""
+    """The error names the certificate, and not a wrong password or a broker that does not answer."""
     pipe = guarded(secured, tmp_path, client, "PLAIN")
     text = pipe.config.read_text()
     pipe.config.write_text(
@@ -179,7 +179,7 @@ def test_a_certificate_that_nobody_vouches_for_is_named(
 def test_a_handshake_that_is_never_answered_is_given_up(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """kafka-python alone waits for it for ever, source and sink, long after the broker is itself again."""
+    """Source and sink recover; kafka-python alone waits for ever, even after the broker answers again."""
     pipe = guarded(secured, tmp_path, "kafka", "PLAIN")
     monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
     settings = client_settings(load_settings(pipe.config))
@@ -208,15 +208,15 @@ def test_a_handshake_that_is_never_answered_is_given_up(
 
 
 def allow(secured: Secured, operation: AclOperation, topics: str) -> None:
-    """Give the guest a right, to all topics whose names begin so."""
+    """Allow the guest an operation on all topics whose names start with `topics`."""
     who, kind, allowed = f"User:{GUEST}", ResourcePatternType.PREFIXED, AclPermissionType.ALLOW
     acl = AclBinding(ResourceType.TOPIC, topics, kind, who, "*", operation, allowed)
     secured.admin.create_acls([acl])[acl].result()
 
 
-@pytest.mark.parametrize("client", ROOMS)
+@pytest.mark.parametrize("client", TABLES)
 def test_a_right_that_is_missing_is_named_by_its_topic(secured: Secured, tmp_path: Path, client: str) -> None:
-    """To see a topic, to read the messages, to write the scores: one after the other is given."""
+    """Without DESCRIBE, READ or WRITE the error names the topic; with all three the stream is scored."""
     pipe = guarded(secured, tmp_path, client, "PLAIN", GUEST)
     rights = (
         (AclOperation.DESCRIBE, pipe.run, "scores"),

@@ -1,4 +1,4 @@
-"""A broker that is slow rather than away: the engine waits with it, and nothing else changes."""
+"""With a slow broker the engine is slow too, and nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SLOWLY = {"kafka": "kafka.request_timeout_ms=1000", "confluent": "confluent.sock
 
 
 def peak_bytes(child: Child) -> int:
-    """The most memory the process has held so far; 0 once it has ended."""
+    """Return the peak memory of the process so far, or 0 if it has ended."""
     try:
         status = Path(f"/proc/{child.pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -34,7 +34,7 @@ def peak_bytes(child: Child) -> int:
 
 
 def lag(port: int) -> float:
-    """What the metrics page says of it now; 0 before there is one."""
+    """Return the lag on the metrics page now, or 0 before the page is up."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
             return sum(float(line) for line in re.findall(rb"streamnb_lag_records\{.*\} (.+)", page.read()))
@@ -43,7 +43,7 @@ def lag(port: int) -> float:
 
 
 def assert_nothing_is_lost_or_doubled(pipe: Pipeline) -> None:
-    """Every score is the plain loop's, in order; so is the state."""
+    """Check that every score equals the plain loop's, in order, and that the state does too."""
     expected, model = plain_loop(pipe.config)
     assert_every_message_is_scored_in_order(pipe)
     assert all(value == expected[offset] for offset, value in pipe.scores()[0])
@@ -54,7 +54,7 @@ def assert_nothing_is_lost_or_doubled(pipe: Pipeline) -> None:
 def test_B4_a_slow_broker_is_waited_for(
     proxied: tuple[Broker, Proxy, str], starter: subprocess.Popen[str], tmp_path: Path, client: str
 ) -> None:
-    """20 ms each way and 1.6 MB/s: each score once, the lag shown, and nothing heaps up in memory."""
+    """At 20 ms each way and 1.6 MB/s: each score once, the lag is visible, and memory stays bounded."""
     broker, proxy, address = proxied
     pipe = pipeline(broker.address, tmp_path, "mailbox", 1, batch_records_max=100)
     port, peak, lags = free_port(), 0, {0.0}
@@ -77,7 +77,7 @@ def test_B4_a_slow_broker_is_waited_for(
 def test_B4_answers_that_come_too_late_are_answers_that_never_came(
     proxied: tuple[Broker, Proxy, str], starter: subprocess.Popen[str], tmp_path: Path, client: str
 ) -> None:
-    """Later than the client waits, for a while: asked again once the broker is itself, with no restart."""
+    """Requests that time out for a while are retried, without a restart of the engine."""
     broker, proxy, address = proxied
     pipe = pipeline(broker.address, tmp_path, "mailbox", 1, batch_records_max=20)
     child = Child(starter, pipe.config, address, client, SLOWLY[client], until_end=True)

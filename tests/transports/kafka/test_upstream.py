@@ -1,6 +1,6 @@
-"""What `streamnb.transports` works around, looked at in kafka-python itself, on a live broker.
+"""Defects of kafka-python alone on a live broker, which `streamnb.transports.kafka` works around.
 
-Where one of these fails, upstream has mended it, and the room that README.md names can become simpler.
+If one of these tests fails, kafka-python has fixed the defect, and the workaround in README.md can go.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ SECOND_POLL = """
 
 @pytest.fixture
 def topic(broker: str) -> str:
-    """A topic of one partition."""
+    """Create a topic of one partition."""
     name = f"upstream-{uuid.uuid4().hex[:12]}"
     create_topics({"bootstrap_servers": broker}, {name: 1})
     return name
 
 
 def send(broker: str, topic: str, value: bytes, **more: object) -> None:
-    """One record in a batch of its own."""
+    """Send one record in its own batch."""
     producer = KafkaProducer(bootstrap_servers=broker, **more)
     try:
         headers = [(NotUtf8("caf\xe9"), b"")] if not more else []
@@ -63,7 +63,7 @@ def send(broker: str, topic: str, value: bytes, **more: object) -> None:
 
 
 def test_after_a_record_it_cannot_decode_a_poll_does_not_return(broker: str, topic: str) -> None:
-    """A header's name that is not UTF-8 raises; the poll after it is asked for 100 ms and takes for ever."""
+    """A header name that is not UTF-8 raises; the next poll, with a timeout of 100 ms, never returns."""
     send(broker, topic, b"poison")
     script = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(SECOND_POLL), broker, topic]
     said = subprocess.run(script, capture_output=True, text=True, timeout=60, check=True).stdout
@@ -72,7 +72,7 @@ def test_after_a_record_it_cannot_decode_a_poll_does_not_return(broker: str, top
 
 
 def test_a_batch_is_unpacked_whatever_it_holds(broker: str, topic: str) -> None:
-    """Forty times what the broker takes, out of a legal record."""
+    """A legal record decompresses to forty times the broker's size limit."""
     send(broker, topic, bytes(BOMB_BYTES), compression_type="gzip", max_request_size=1 << 28)
     consumer = KafkaConsumer(bootstrap_servers=broker, auto_offset_reset="earliest")
     try:
@@ -89,7 +89,7 @@ def test_a_batch_is_unpacked_whatever_it_holds(broker: str, topic: str) -> None:
 
 
 def test_the_setting_against_new_topics_reaches_no_request(broker: str) -> None:
-    """The broker makes a misspelt topic all the same, if it may."""
+    """The metadata requests still allow the broker to create a misspelt topic."""
     consumer = KafkaConsumer(bootstrap_servers=broker, allow_auto_create_topics=False)
     try:
         assert consumer.config["allow_auto_create_topics"] is False
@@ -99,7 +99,7 @@ def test_the_setting_against_new_topics_reaches_no_request(broker: str) -> None:
 
 
 def test_a_record_without_key_and_value_cannot_be_sent(broker: str, topic: str) -> None:
-    """Kafka knows such a record, and a dead letter must be able to hold it."""
+    """Kafka allows such a record, and a dead letter must be able to hold it."""
     producer = KafkaProducer(bootstrap_servers=broker)
     try:
         with pytest.raises(ValueError, match="at least one"):
@@ -109,7 +109,7 @@ def test_a_record_without_key_and_value_cannot_be_sent(broker: str, topic: str) 
 
 
 def test_transactions_are_those_of_before_kip_890() -> None:
-    """After a commit whose answer was lost a late request can fall into the next transaction."""
+    """With these, a delayed request after a lost commit response can join the next transaction."""
     manager = TransactionManager(transactional_id="t", transaction_timeout_ms=1000)
     request = EndTxnHandler(manager, committed=True).request
 
@@ -117,7 +117,7 @@ def test_transactions_are_those_of_before_kip_890() -> None:
 
 
 def transactional(broker: str, topic: str, **more: object) -> KafkaProducer:
-    """A producer in an open transaction."""
+    """Return a producer with an open transaction."""
     producer = KafkaProducer(bootstrap_servers=broker, transactional_id=topic, **more)
     producer.init_transactions()
     producer.begin_transaction()
@@ -125,7 +125,7 @@ def transactional(broker: str, topic: str, **more: object) -> KafkaProducer:
 
 
 def test_a_transaction_is_committed_without_a_batch_that_expired(broker: str, topic: str) -> None:
-    """The future of the record says so, the commit does not."""
+    """The record's future reports the loss; the commit succeeds."""
     producer = transactional(broker, topic, request_timeout_ms=1000, delivery_timeout_ms=2000)
     try:
         producer.send(topic, b"sent", partition=0).get(10)
@@ -140,7 +140,7 @@ def test_a_transaction_is_committed_without_a_batch_that_expired(broker: str, to
 
 
 def test_a_request_that_meets_a_coordinator_out_of_reach_is_forgotten(broker: str, topic: str) -> None:
-    """Here the one that adds a partition to the transaction, without which its records are never sent."""
+    """The dropped request adds a partition to the transaction, so its records are never sent."""
     producer = transactional(broker, topic)
     client = producer._sender._client
     await_ready, refusals = client.await_ready, iter([True])

@@ -1,7 +1,7 @@
-"""Starts engines by fork, from a process that has imported everything: a campaign is not spent on imports.
+"""Start engines by fork from a process that has imported everything, so that a campaign saves the imports.
 
-Each line of standard input is a JSON list: a named pipe for the engine's standard error, then the words of
-its command line. The answer is its process id; ``exit`` and its code are the last line in the pipe.
+Each line of standard input is a JSON list: a named pipe for the engine's standard error, then the arguments
+of its command line. The answer is the engine's process id. The pipe's last line is ``exit`` and its code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ IMPORTED = (config, supervision, confluent, kafka)
 
 
 def start(pipe: str, words: list[str]) -> None:
-    """Let a child wait for a child of its own, which is the engine."""
+    """Fork a child that forks the engine, waits for it and reports its exit code."""
     if os.fork():
         return
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -36,7 +36,9 @@ def start(pipe: str, words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
+    signal.signal(
+        signal.SIGCHLD, signal.SIG_IGN
+    )  # this process does not wait for the children that wait for engines
     for line in sys.stdin:
         where, *command_line = json.loads(line)
         start(where, command_line)
