@@ -57,7 +57,7 @@ LEADER_WAIT_S = 0.1
 # The side consumer joins no group, but librdkafka 2.16 waits a session timeout in `close` if the user may not
 # read the group: 45 s by default.
 SIDE_CONSUMER = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 1000}
-# If the user may not read the group, librdkafka looks for its coordinator for ever and reports nothing.
+# If the user may not read the group, librdkafka looks for its coordinator forever and reports nothing.
 NO_ANSWER = f"no answer within {COMMIT_TIMEOUT_S:.0f} s; check that this user may read the group"
 NO_GROUP = "streamnb"  # librdkafka requires a `group.id`; under this one it joins and commits nothing
 NO_TIMESTAMP = 0  # the timestamp type of a record without one
@@ -284,7 +284,8 @@ class ConfluentSource(TopicSource):
                 if not self._answers:
                     return NO_ANSWER
             self._answers.clear()
-            # The admin client's call for this (librdkafka 2.16) aborts the process if a broker dies in it.
+            # In librdkafka 2.16 the admin client's call for this aborts the process if a broker dies during
+            # the call.
             consumer.commit(offsets=offsets, asynchronous=True)
             while not self._answers and time.monotonic() < deadline_s:
                 consumer.poll(COMMIT_STEP_S)

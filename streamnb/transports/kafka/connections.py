@@ -2,7 +2,7 @@
 
 Four defects of 3.0.12 are worked around here (tests/transports/kafka/README.md):
 
-- A TLS handshake has no deadline. A client whose broker does not answer it waits for ever.
+- A TLS handshake has no deadline. A client whose broker does not answer it waits forever.
 - The loop that refreshes the metadata ends with the first error that is not a `KafkaError`. The client then
   never learns of new leaders and partitions.
 - A connection that the broker closes right after accepting it counts as a success, so the client reconnects
@@ -27,11 +27,9 @@ from kafka.errors import (
 from kafka.net.compat import KafkaNetClient
 from kafka.net.selector import TaskState
 
-SETUP_TIMEOUT_MAX_MS = (
-    10_000  # the setup timeout grows with every failure, up to this; the client's default limit is 30 s
-)
+SETUP_TIMEOUT_MAX_MS = 10_000  # the setup timeout doubles with each failure, up to this; kafka-python: 30 s
 LATE_S = 0.1  # lets a deadline of the client itself come first
-DELAY_MIN_MS = 50  # the least pause before the sender checks a connection again; a response wakes it sooner
+DELAY_MIN_MS = 50  # the least pause before the sender checks a connection again; a response wakes it earlier
 
 _REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
 

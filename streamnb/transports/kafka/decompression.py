@@ -19,9 +19,7 @@ from kafka.record.default_records import DefaultRecordBatch
 XERIAL = b"\x82SNAPPY\x00"
 XERIAL_HEADER_BYTES = 16
 GZIP_WINDOW = 31  # zlib's code for a gzip header and the largest window
-ZSTD_WINDOW_BYTES = (
-    1 << 27
-)  # the window of zstd's highest level; a larger one is refused before it is allocated
+ZSTD_WINDOW_BYTES = 1 << 27  # the window of zstd's highest level; the decoder refuses a larger one
 
 
 def unpack(batch: DefaultRecordBatch, bytes_max: int) -> None:
@@ -42,9 +40,8 @@ def unpack(batch: DefaultRecordBatch, bytes_max: int) -> None:
     try:
         unpacked = _UNPACK[kind](packed, bytes_max)
     except (_TooLarge, MemoryError):
-        what = (
-            f"the {len(packed)} bytes decompress to more than `source.decompressed_bytes_max` = {bytes_max}"
-        )
+        limit = f"`source.decompressed_bytes_max` = {bytes_max}"
+        what = f"the {len(packed)} bytes decompress to more than {limit}"
         raise CorruptRecordError(what) from None
     except Exception as error:
         raise CorruptRecordError(f"the batch cannot be decompressed: {error}") from error

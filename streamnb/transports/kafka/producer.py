@@ -1,9 +1,9 @@
-"""kafka-python's producer, with workarounds for the defects that break a transaction's promise.
+"""kafka-python's producer, with workarounds for two defects that make a transaction lose records.
 
-Two defects of 3.0.12 do (tests/transports/kafka/test_upstream.py shows them). The producer drops a request
-to the transaction coordinator if the coordinator does not answer at that moment; the records that depend on
-the request wait until they expire. And it commits a transaction without a batch that it gave up, for example
-because the batch expired, so that the offsets are committed and the records are lost.
+tests/transports/kafka/test_upstream.py shows both in 3.0.12. The producer drops a request to the transaction
+coordinator if the coordinator does not answer at that moment; the records that depend on the request wait
+until they expire. And it commits a transaction without a batch that it gave up, for example because the batch
+expired, so that the offsets are committed and the records are lost.
 """
 
 # ruff: noqa: SLF001  the client has no public name for the state of a transaction

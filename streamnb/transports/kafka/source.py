@@ -212,6 +212,7 @@ class KafkaSource(TopicSource):
         return {Partition(*one): offset for one, offset in begin.items()}
 
     def _poll_failure(self, error: KafkaError) -> TransportError | None:
+        """Return the failure for an error that stops the stream; log a retriable one and return None."""
         if isinstance(error, OffsetOutOfRangeError | LogTruncationError):
             return position_lost(f"The log no longer holds the position ({error}).")
         if isinstance(error, UnsupportedCodecError):

@@ -87,7 +87,7 @@ def test_A15_a_bomb_is_an_unreadable_range_and_the_stream_goes_on(broker: str, c
 
 
 def test_A14_a_record_larger_than_a_fetch_is_read(broker: str) -> None:
-    """The client neither waits for ever nor skips the record."""
+    """The client neither waits forever nor skips the record."""
     topic, client = topic_of(broker)
     produce(broker, topic, [b"small", b"x" * 900_000, b"small"])
     source = KafkaSource([topic], {**client, "max_partition_fetch_bytes": 1000, "fetch_max_bytes": 1000})
@@ -323,7 +323,7 @@ def test_a_producer_does_not_look_for_its_connection_without_a_pause(broker: str
 def test_who_keeps_a_groups_offsets_is_looked_up_again_when_it_refuses(
     broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cached coordinator is dropped after an error; kafka-python alone asks it again for ever."""
+    """The cached coordinator is dropped after an error; kafka-python alone asks it again forever."""
     topic, client = topic_of(broker)
     source, partition = KafkaSource([topic], client, group=topic), Partition(topic, 0)
     try:

@@ -87,25 +87,25 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
     accidents = max(2, kills // 10)
     pipe = exactly_once(own_broker.address, tmp_path, partitions, times=max(1, accidents * 4 // 5))
     moments = random.Random(f"{seed}/{partitions}")
-    befell = Counter[str]()
+    killed = Counter[str]()
     child = begun(starter, pipe)
-    while befell.total() < accidents and child.is_alive():
+    while killed.total() < accidents and child.is_alive():
         time.sleep(moments.uniform(0.0, 0.1 if accidents < 10 else 0.6))
-        if befell.total() % BOUNCE_EVERY == BOUNCE_EVERY - 1:
-            befell["broker killed"] += 1
+        if killed.total() % BOUNCE_EVERY == BOUNCE_EVERY - 1:
+            killed["broker killed"] += 1
             own_broker.kill()
             own_broker.start()
         else:
-            befell["engine killed"] += 1
+            killed["engine killed"] += 1
             child.kill()
             child = begun(starter, pipe)
 
     assert child.ended(3600) == 0, "".join(child.said)
-    assert befell.total() == accidents or accidents > 2, "the stream was over first"
+    assert killed.total() == accidents or accidents > 2, "the stream was over first"
     assert_each_is_seen_once(pipe)
     if partitions == 1:
         assert plain_loop(pipe.config)[1].digest() == pipe.digest()
-    print(f"{len(pipe.lines):,} records, {partitions} partitions: {dict(befell)}")
+    print(f"{len(pipe.lines):,} records, {partitions} partitions: {dict(killed)}")
 
 
 def test_B15_a_second_producer_of_the_group_shuts_the_first_out(broker: str, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def guarded(secured: Secured, tmp_path: Path, client: str, mechanism: str, user:
 def run(
     pipe: Pipeline, command: str, *more: str, password: str = PASSWORD
 ) -> subprocess.CompletedProcess[str]:
-    """A command as an operator gives it, the password in the environment; it is in nothing that is said."""
+    """Run a command with the password in the environment, and check that no output contains it."""
     words = [sys.executable, "-m", "streamnb", command, str(pipe.config), *more]
     environment = {**os.environ, "KAFKA_PASSWORD": password}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=90, check=False)
@@ -179,7 +179,7 @@ def test_a_certificate_that_nobody_vouches_for_is_named(
 def test_a_handshake_that_is_never_answered_is_given_up(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Source and sink recover; kafka-python alone waits for ever, even after the broker answers again."""
+    """Source and sink recover; kafka-python alone waits forever, even after the broker answers again."""
     pipe = guarded(secured, tmp_path, "kafka", "PLAIN")
     monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
     settings = client_settings(load_settings(pipe.config))
@@ -236,4 +236,4 @@ def test_a_right_that_is_missing_is_named_by_its_topic(secured: Secured, tmp_pat
     assert done.returncode == 0, done.stderr
     assert_every_message_is_scored_in_order(pipe)
     assert f"The positions were not committed to group {pipe.run}," in done.stderr
-    assert time.monotonic() - began_s < 25, "it was held up, or could not let go"
+    assert time.monotonic() - began_s < 25, "the run was delayed, or could not close"
