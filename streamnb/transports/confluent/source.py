@@ -63,21 +63,14 @@ NO_GROUP = "streamnb"  # librdkafka requires a `group.id`; under this one it joi
 NO_TIMESTAMP = 0  # the timestamp type of a record without one
 
 _END = KafkaError._PARTITION_EOF
-_GONE = {
-    KafkaError._AUTO_OFFSET_RESET,
-    KafkaError._LOG_TRUNCATION,
-    KafkaError.OFFSET_OUT_OF_RANGE,
-}
+_GONE = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
 _DAMAGED = {
     KafkaError._BAD_MSG,
     KafkaError._BAD_COMPRESSION,
     KafkaError._UNDERFLOW,
     KafkaError._NOT_IMPLEMENTED,
 }
-_LEADERLESS = {
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.LEADER_NOT_AVAILABLE,
-}
+_LEADERLESS = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE}
 _RETRIED = {
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
