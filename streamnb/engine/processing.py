@@ -12,6 +12,7 @@ from streamnb.base import Classifier, Clock, Flag, Partition, RecordBatch, Score
 from streamnb.engine.dead_letters import DeadLetters
 from streamnb.engine.guard import Guard
 from streamnb.engine.metrics import Metrics
+from streamnb.engine.selection import Selection, select
 from streamnb.engine.settings import Summary
 from streamnb.errors import RecordError
 from streamnb.evaluation import Change, LiveEvaluation
@@ -69,18 +70,23 @@ class Processing:
         """One batch, from its bytes to its account; returns how many offsets held a record."""
         began_s = self.clock.monotonic_s()
         messages = self.decoder.decode(records)  # 2. Decode
+        batch, offsets = messages.batch, _taken(records.offsets, messages.rows)
         if self.guard is None:
-            scores = self.classifier.step(messages.batch)  # 3. Score, 4. Learn
+            scores = self.classifier.step(batch)  # 3. Score, 4. Learn
         else:
-            offsets = [records.offsets[row] for row in messages.rows]
-            scores = self.guard.step(self.classifier, records.partition, offsets, messages.batch)
-        for i, change in self.evaluation.add(scores, messages.batch.labels):
+            scores = self.guard.step(self.classifier, records.partition, offsets, batch)
+        for i, change in self.evaluation.add(scores, batch.labels):
             self._report(change, records, messages.rows[i])
-        for i in np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist():
-            what = f"The label {messages.batch.labels[i]!r} would be one class more than `classes_max`."
+        published_before = self.emitted.get(records.partition, 0)
+        selection = select(
+            scores, batch.labels, offsets, output=self.output, published_before=published_before
+        )
+        for i in selection.over_limit:
+            what = f"The label {batch.labels[i]!r} would be one class more than `classes_max`."
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
-        published, learned = self._publish(records, messages, scores)  # 5. Publish
-        self._account(records, messages, published, learned)
+        self._publish(records, messages, scores, selection.published)  # 5. Publish
+        self.dead_letters.publish(records, messages.refused, published_before)
+        self._account(records, messages, scores, selection)
         self.metrics.batch_seconds.observe(self.clock.monotonic_s() - began_s)
         return len(records) + sum(span.next_offset - span.first_offset for span in records.unreadable)
 
@@ -100,35 +106,22 @@ class Processing:
             change.before,
         )
 
-    def _publish(self, records: RecordBatch, messages: Messages, scores: Scores) -> tuple[int, int]:
-        """Publish a batch; returns how many scores there are, and how many messages were learned.
-
-        What an earlier process published in a committed transaction is learned again and not published.
-        """
-        partition, labels = records.partition, messages.batch.labels
-        refused = set(np.flatnonzero(scores.flags & Flag.CLASS_LIMIT).tolist())
-        kept: Sequence[int] = range(len(labels))
-        if refused:
-            kept = [i for i in kept if i not in refused]
-        unlabelled = [i for i in kept if labels[i] is None]
-        learned = len(kept) - len(unlabelled) - self._count_guarded(scores)
-        if self.output.emit == "unlabelled":
-            kept = unlabelled
-        scored, emitted = len(kept), self.emitted.get(partition, 0)
-        if records.offsets and records.offsets[0] < emitted:
-            kept = [i for i in kept if records.offsets[messages.rows[i]] >= emitted]
-        rows = _taken(messages.rows, kept)
+    def _publish(
+        self, records: RecordBatch, messages: Messages, scores: Scores, published: Sequence[int]
+    ) -> None:
+        """Publish the scores of some messages, by their indices."""
+        partition, rows = records.partition, _taken(messages.rows, published)
         offsets = _taken(records.offsets, rows)
         states = None
         if self.output.state:
             state = {str(p): account.next_offset for p, account in self.accounts.items()}
             states = [{**state, str(partition): offset} for offset in offsets]
-        if len(kept) < len(scores):
-            scores = scores.take(kept)
+        if len(published) < len(scores):
+            scores = scores.take(published)
         abstained = self.output.abstain.reasons(scores)
         values = encode_scores(
             scores,
-            ids=_taken(messages.ids, kept),
+            ids=_taken(messages.ids, published),
             model=self.name,
             partition=partition,
             offsets=offsets,
@@ -139,26 +132,16 @@ class Processing:
             self.metrics.abstain(abstained)
         if values:
             self.sink.publish(partition.number, values, _taken(records.keys, rows), [()] * len(values))
-        self.dead_letters.publish(records, messages.refused, emitted)
-        return scored, learned
 
-    def _count_guarded(self, scores: Scores) -> int:
-        """How many labels the guard kept from being learned."""
-        if self.guard is None:
-            return 0
-        counts = {flag: int(np.count_nonzero(scores.flags & flag)) for flag in (Flag.QUOTA, Flag.CERTAIN)}
-        for flag, n in counts.items():
-            self.metrics.guarded.labels(str(flag.name).lower()).inc(n)
-        return sum(counts.values())
-
-    def _account(self, records: RecordBatch, messages: Messages, published: int, learned: int) -> None:
-        account = self.accounts[records.partition]
+    def _account(
+        self, records: RecordBatch, messages: Messages, scores: Scores, selection: Selection
+    ) -> None:
         unreadable = sum(span.next_offset - span.first_offset for span in records.unreadable)
         tombstones = sum(error.reason == "tombstone" for _, error in messages.refused)
-        outcome = account.advance(
+        outcome = self.accounts[records.partition].advance(
             records.next_offset,
             read=len(records),
-            scored=published,
+            scored=selection.scored,
             dead_lettered=len(messages.refused) - tombstones,
             tombstones=tombstones,
             unreadable=unreadable,
@@ -167,11 +150,15 @@ class Processing:
             self.metrics.records.labels(name).inc(n)
         for _, error in messages.refused:
             self.metrics.dead_letters.labels(error.reason).inc()
+        if self.guard is not None:
+            for flag in (Flag.QUOTA, Flag.CERTAIN):
+                n = int(np.count_nonzero(scores.flags & flag))
+                self.metrics.guarded.labels(str(flag.name).lower()).inc(n)
         put_aside = len(messages.refused) + unreadable
-        self.metrics.learned.inc(learned)
+        self.metrics.learned.inc(selection.learned)
         self.summary.records += len(records) + unreadable
-        self.summary.scored += published
-        self.summary.learned += learned
+        self.summary.scored += selection.scored
+        self.summary.learned += selection.learned
         self.summary.dead_letters += put_aside
         self.dead_letters.check_ratio(len(records) + unreadable, put_aside)
 
