@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamnb import __version__
-from streamnb.base import Sink, Source, Transactions
+from streamnb.base import Clock, Sink, SnapshotStore, Source, Transactions
 from streamnb.config.endpoints import (
     ConfluentInput,
     ConfluentOutput,
@@ -18,12 +19,28 @@ from streamnb.config.endpoints import (
     OutputSettings,
 )
 from streamnb.config.settings import Settings, client_settings
-from streamnb.engine import DeadLetters, Engine, Guard, Metrics, SystemClock
+from streamnb.engine import (
+    DeadLetters,
+    Delivery,
+    Engine,
+    EngineSettings,
+    Guard,
+    Metrics,
+    Model,
+    Processing,
+    Progress,
+    Recovery,
+    Snapshots,
+    SnapshotSettings,
+    SnapshotWriter,
+    SystemClock,
+)
 from streamnb.errors import SettingsError
-from streamnb.evaluation import DETECTORS, DriftWatch
+from streamnb.evaluation import DETECTORS, DriftWatch, LiveEvaluation
 from streamnb.naive_bayes import memory
 from streamnb.storage import SnapshotDirectory
 from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
+from streamnb.wire import Output
 
 if TYPE_CHECKING:
     from streamnb.transports.kafka import KafkaTransactions
@@ -218,10 +235,8 @@ def build_engine(
         store.close()
         raise
     clock = SystemClock()
-    return Engine(
-        name=settings.model.name,
-        classifier=built,
-        decoder=reads,
+    return assemble(
+        model=Model(settings.model.name, built, reads, guards, model_description(settings)),
         source=came_from,
         sink=goes_to,
         dead_letters=DeadLetters(put_aside, clock, settings.dead_letters),
@@ -231,12 +246,75 @@ def build_engine(
         output=settings.output,
         clock=clock,
         metrics=metrics,
-        evaluation=settings.evaluation,
-        drift=watch,
-        description=model_description(settings),
-        version=__version__,
+        evaluation=LiveEvaluation(settings.evaluation, watch),
         transactions=within,
-        guard=guards,
-        until_end=until_end,
         lineage=lineage,
+        until_end=until_end,
+    )
+
+
+def assemble(
+    *,
+    model: Model,
+    source: Source,
+    sink: Sink,
+    dead_letters: DeadLetters,
+    store: SnapshotStore,
+    settings: EngineSettings,
+    snapshots: SnapshotSettings,
+    output: Output,
+    clock: Clock,
+    metrics: Metrics,
+    evaluation: LiveEvaluation,
+    transactions: Transactions | None = None,
+    lineage: Sequence[dict[str, object]] = (),
+    until_end: bool = False,
+) -> Engine:
+    """Return an engine over these parts; all that it makes itself is what they share."""
+    progress = Progress(list(lineage))
+    delivery = Delivery(
+        sink=sink,
+        dead_letters=dead_letters,
+        progress=progress,
+        settings=settings,
+        clock=clock,
+        transactions=transactions,
+    )
+    taken = Snapshots(
+        model=model,
+        progress=progress,
+        source=source,
+        delivery=delivery,
+        writer=SnapshotWriter(store, snapshots, clock, metrics),
+        evaluation=evaluation,
+        clock=clock,
+        metrics=metrics,
+        version=__version__,
+    )
+    return Engine(
+        source=source,
+        recovery=Recovery(
+            model=model,
+            progress=progress,
+            source=source,
+            delivery=delivery,
+            snapshots=taken,
+            settings=settings,
+        ),
+        processing=Processing(
+            model=model,
+            delivery=delivery,
+            output=output,
+            evaluation=evaluation,
+            progress=progress,
+            clock=clock,
+            metrics=metrics,
+        ),
+        delivery=delivery,
+        snapshots=taken,
+        progress=progress,
+        settings=settings,
+        clock=clock,
+        metrics=metrics,
+        until_end=until_end,
     )

@@ -7,24 +7,38 @@ not know `naive_bayes`, `storage`, `transports`, `config` or `cli`.
 
 from streamnb.engine.clock import SystemClock
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
+from streamnb.engine.delivery import Delivery
 from streamnb.engine.engine import Engine
 from streamnb.engine.guard import Guard, GuardSettings
 from streamnb.engine.metrics import Metrics, MetricsSettings
-from streamnb.engine.recovery import check_statistics, starting_point
+from streamnb.engine.model import Model
+from streamnb.engine.preconditions import check_statistics, starting_point
+from streamnb.engine.processing import Processing
+from streamnb.engine.progress import Progress
+from streamnb.engine.recovery import Recovery
 from streamnb.engine.settings import EngineSettings, SnapshotSettings, Summary
 from streamnb.engine.signals import StopOnSignals
+from streamnb.engine.snapshot_writer import SnapshotWriter
+from streamnb.engine.snapshots import Snapshots
 from streamnb.engine.supervision import supervise
 
 __all__ = [
     "DeadLetterLimits",
     "DeadLetters",
+    "Delivery",
     "Engine",
     "EngineSettings",
     "Guard",
     "GuardSettings",
     "Metrics",
     "MetricsSettings",
+    "Model",
+    "Processing",
+    "Progress",
+    "Recovery",
     "SnapshotSettings",
+    "SnapshotWriter",
+    "Snapshots",
     "StopOnSignals",
     "Summary",
     "SystemClock",

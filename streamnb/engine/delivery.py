@@ -1,82 +1,130 @@
-"""How scores are delivered, as the lineage tells it, and which were published before a start."""
+"""Where scores and dead letters go, and the transactions around them where scores are exactly once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-from streamnb.base import Partition
-from streamnb.errors import PositionError, SettingsError
-
-DELIVERY = "scores delivered"
-_ONCE_AT_LEAST = 'Or start once with `engine.scores = "at_least_once"`: scores may then be published twice.'
-
-
-def delivery_noted(lineage: Sequence[Mapping[str, object]], group: str | None) -> dict[str, object] | None:
-    """What the lineage lacks of how scores are delivered now: exactly once under a group, or at least once.
-
-    ``None`` where it says so already: the last note counts, and without one it was at least once.
-    """
-    noted = [event.get("group") for event in lineage if event.get("event") == DELIVERY]
-    if (noted[-1] if noted else None) == group:
-        return None
-    return {"event": DELIVERY, "scores": "exactly once" if group else "at least once", "group": group}
+from streamnb.base import Clock, Partition, RecordBatch, Sink, Transactions
+from streamnb.engine.dead_letters import DeadLetters
+from streamnb.engine.progress import Progress
+from streamnb.engine.published import delivery_noted, published_before
+from streamnb.engine.settings import EngineSettings
+from streamnb.errors import DeliveryError, FencedError, TransactionError
 
 
-def published_before(
-    lineage: Sequence[Mapping[str, object]],
-    group: str,
-    next_offsets: Mapping[Partition, int],
-    committed: Mapping[Partition, int],
-    ends: Mapping[Partition, int] | None,
-) -> tuple[dict[Partition, int], dict[str, object] | None]:
-    """Up to which offsets scores were published in committed transactions.
+class Delivery:
+    """The sinks of scores and dead letters, with or without transactions.
 
     Parameters
     ----------
-    lineage : sequence of mapping
-        Of the snapshot.
-    group : str
-        Under which offsets are committed.
-    next_offsets : mapping of Partition to int
-        Where the state stands.
-    committed : mapping of Partition to int
-        What the brokers say.
-    ends : mapping of Partition to int or None
-        Of the log.
+    sink : Sink
+        For scores.
+    dead_letters : DeadLetters
+    progress : Progress
+    settings : EngineSettings
+    clock : Clock
+    transactions : Transactions, optional
+        For scores that are published exactly once; both sinks publish into them.
 
-    Returns
-    -------
+    Attributes
+    ----------
     published : dict of Partition to int
-        What lies before is learned again and not published.
-    change : dict or None
-        What the lineage does not say yet: the offsets are then only those of lag tools, and begin with the
-        state.
-
-    Raises
-    ------
-    PositionError
-        The committed offsets do not lie between the state and the log's end: which scores were published
-        cannot be told.
-    SettingsError
-        The group is another one than scores were published under.
+        What an earlier process published in a committed transaction: everything below these offsets.
     """
-    change = delivery_noted(lineage, group)
-    if change is not None:
-        earlier = [event.get("group") for event in lineage if event.get("event") == DELIVERY]
-        if earlier and earlier[-1] is not None:
-            raise SettingsError(
-                f"Scores were published exactly once under the group {earlier[-1]}, and now it is {group}.",
-                f"Set `source.group` back. {_ONCE_AT_LEAST}",
+
+    def __init__(
+        self,
+        *,
+        sink: Sink,
+        dead_letters: DeadLetters,
+        progress: Progress,
+        settings: EngineSettings,
+        clock: Clock,
+        transactions: Transactions | None = None,
+    ) -> None:
+        self.sink = sink
+        self.dead_letters = dead_letters
+        self.transactions = transactions
+        self.published: dict[Partition, int] = {}
+        self._progress = progress
+        self._settings = settings
+        self._clock = clock
+        self._began_s: float | None = None  # when the open transaction began
+
+    def resume(self, ends: Mapping[Partition, int] | None) -> None:
+        """Find out what was published already, and note in the lineage how scores are delivered from now on.
+
+        Parameters
+        ----------
+        ends : mapping of Partition to int or None
+            The offset after the last record of each partition.
+        """
+        progress = self._progress
+        if self.transactions is None:
+            change = delivery_noted(progress.lineage, None)
+        else:
+            committed = self.transactions.recover(progress.accounts)  # shuts earlier learners out first
+            self.published, change = published_before(
+                progress.lineage, self.transactions.name, progress.next_offsets(), committed, ends
             )
-        return dict(next_offsets), change
-    for partition, offset in next_offsets.items():
-        at, end = committed.get(partition), (ends or {}).get(partition)
-        if at is None and offset == 0:
-            continue  # a partition that was added since
-        if at is None or at < offset or (end is not None and at > end):
-            stands = "has no offset" if at is None else f"stands at offset {at}"
-            raise PositionError(
-                f"The group {group} {stands} in {partition}, where the state is at {offset} of {end}.",
-                f"Somebody reset it, or it expired. {_ONCE_AT_LEAST}",
-            )
-    return dict(committed), None
+            if change is not None:
+                self.transactions.begin()
+                self.transactions.commit(progress.next_offsets())
+        if change is not None:
+            progress.note(change)
+
+    @contextmanager
+    def transaction(self, batches: Sequence[RecordBatch]) -> Iterator[None]:
+        """Publish the batches of one poll within a transaction, which stays open until `commit`.
+
+        Where scores are at least once, or all of the batches were published before, there is none.
+
+        Raises
+        ------
+        TransactionError
+            A record was not delivered, so it is not known what became of the transaction.
+        """
+        new = any(records.next_offset > self.published.get(records.partition, 0) for records in batches)
+        if new and self.transactions is not None and self._began_s is None:
+            self.transactions.begin()
+            self._began_s = self._clock.monotonic_s()
+        try:
+            yield
+        except DeliveryError as error:
+            if self.transactions is None or isinstance(error, FencedError):
+                raise
+            raise TransactionError(error.what, error.hint) from error
+
+    def is_open(self) -> bool:
+        """Return whether a transaction is open."""
+        return self._began_s is not None
+
+    def is_old(self) -> bool:
+        """Return whether the open transaction has lasted `transaction_interval_ms`."""
+        interval_s = self._settings.transaction_interval_ms / 1000
+        return self._began_s is not None and self._clock.monotonic_s() >= self._began_s + interval_s
+
+    def commit(self) -> None:
+        """Commit the open transaction, if there is one, with the next offset of every partition."""
+        if self.transactions is not None and self._began_s is not None:
+            passed = self._progress.next_offsets()
+            self.transactions.commit({one: max(at, self.published.get(one, 0)) for one, at in passed.items()})
+            self._began_s = None
+
+    def flush(self) -> None:
+        """Return when every score and dead letter was acknowledged.
+
+        Raises
+        ------
+        DeliveryError
+            One was not.
+        """
+        for sink in (self.sink, self.dead_letters.sink):
+            sink.flush(self._settings.flush_timeout_ms)
+
+    def close(self) -> None:
+        """Close the sinks and the transactions; an open transaction is never committed."""
+        for part in (self.sink, self.dead_letters.sink, self.transactions):
+            if part is not None:
+                part.close()

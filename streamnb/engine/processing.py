@@ -8,87 +8,74 @@ from typing import TypeVar
 
 import numpy as np
 
-from streamnb.base import Classifier, Clock, Flag, Partition, RecordBatch, Scores, Sink
-from streamnb.engine.dead_letters import DeadLetters
-from streamnb.engine.guard import Guard
+from streamnb.base import Clock, Flag, RecordBatch, Scores
+from streamnb.engine.delivery import Delivery
 from streamnb.engine.metrics import Metrics
+from streamnb.engine.model import Model
+from streamnb.engine.progress import Progress
 from streamnb.engine.selection import Selection, select
-from streamnb.engine.settings import Summary
 from streamnb.errors import RecordError
 from streamnb.evaluation import Change, LiveEvaluation
-from streamnb.wire import Decoder, Messages, Output, encode_scores
+from streamnb.wire import Messages, Output, encode_scores
 
 T = TypeVar("T")
 _log = logging.getLogger("streamnb.engine")
 
 
 class Processing:
-    """What the engine does with each batch.
+    """Takes batches of records, one after the other.
 
     Parameters
     ----------
-    name : str
-        The model's, in every score.
-    classifier, decoder, sink, dead_letters, output, evaluation, clock, metrics
-        What a batch passes through.
-    summary : Summary
-        Of the run; its accounts are kept here.
-    guard : Guard, optional
-        What may not be learned.
+    model : Model
+    delivery : Delivery
+    output : Output
+    evaluation : LiveEvaluation
+        Judges the scores of labelled messages; shown on the metrics page.
+    progress : Progress
+    clock : Clock
+    metrics : Metrics
     """
 
     def __init__(
         self,
         *,
-        name: str,
-        classifier: Classifier,
-        decoder: Decoder,
-        sink: Sink,
-        dead_letters: DeadLetters,
+        model: Model,
+        delivery: Delivery,
         output: Output,
         evaluation: LiveEvaluation,
+        progress: Progress,
         clock: Clock,
         metrics: Metrics,
-        summary: Summary,
-        guard: Guard | None = None,
     ) -> None:
-        self.name = name
-        self.classifier = classifier
-        self.decoder = decoder
-        self.sink = sink
-        self.dead_letters = dead_letters
-        self.output = output
-        self.evaluation = evaluation
-        self.clock = clock
-        self.metrics = metrics
-        self.summary = summary
-        self.guard = guard
-        self.accounts = summary.accounts
-        self.emitted: dict[Partition, int] = {}  # offsets below were published in a committed transaction
+        self.model = model
+        self._delivery = delivery
+        self._output = output
+        self._evaluation = evaluation
+        self._progress = progress
+        self._clock = clock
+        self._metrics = metrics
+        metrics.show(evaluation)
 
-    def process(self, records: RecordBatch) -> int:
-        """One batch, from its bytes to its account; returns how many offsets held a record."""
-        began_s = self.clock.monotonic_s()
-        messages = self.decoder.decode(records)  # 2. Decode
+    def process(self, records: RecordBatch) -> None:
+        """Decode, score, learn, publish and account for one batch."""
+        began_s, delivery = self._clock.monotonic_s(), self._delivery
+        messages = self.model.decoder.decode(records)  # 2. Decode
         batch, offsets = messages.batch, _taken(records.offsets, messages.rows)
-        if self.guard is None:
-            scores = self.classifier.step(batch)  # 3. Score, 4. Learn
-        else:
-            scores = self.guard.step(self.classifier, records.partition, offsets, batch)
-        for i, change in self.evaluation.add(scores, batch.labels):
+        scores = self.model.step(records.partition, offsets, batch)  # 3. Score, 4. Learn
+        for i, change in self._evaluation.add(scores, batch.labels):
             self._report(change, records, messages.rows[i])
-        published_before = self.emitted.get(records.partition, 0)
+        published_before = delivery.published.get(records.partition, 0)
         selection = select(
-            scores, batch.labels, offsets, output=self.output, published_before=published_before
+            scores, batch.labels, offsets, output=self._output, published_before=published_before
         )
         for i in selection.over_limit:
             what = f"The label {batch.labels[i]!r} would be one class more than `classes_max`."
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
         self._publish(records, messages, scores, selection.published)  # 5. Publish
-        self.dead_letters.publish(records, messages.refused, published_before)
+        delivery.dead_letters.publish(records, messages.refused, published_before)
         self._account(records, messages, scores, selection)
-        self.metrics.batch_seconds.observe(self.clock.monotonic_s() - began_s)
-        return len(records) + sum(span.next_offset - span.first_offset for span in records.unreadable)
+        self._metrics.batch_seconds.observe(self._clock.monotonic_s() - began_s)
 
     def _report(self, change: Change, records: RecordBatch, row: int) -> None:
         """Say where the share of mistakes changed. Nothing else is done: the model goes on as it is."""
@@ -113,32 +100,34 @@ class Processing:
         partition, rows = records.partition, _taken(messages.rows, published)
         offsets = _taken(records.offsets, rows)
         states = None
-        if self.output.state:
-            state = {str(p): account.next_offset for p, account in self.accounts.items()}
+        if self._output.state:
+            state = {str(p): account.next_offset for p, account in self._progress.accounts.items()}
             states = [{**state, str(partition): offset} for offset in offsets]
         if len(published) < len(scores):
             scores = scores.take(published)
-        abstained = self.output.abstain.reasons(scores)
+        abstained = self._output.abstain.reasons(scores)
         values = encode_scores(
             scores,
             ids=_taken(messages.ids, published),
-            model=self.name,
+            model=self.model.name,
             partition=partition,
             offsets=offsets,
             states=states,
             abstained=abstained,
         )
         if abstained is not None:
-            self.metrics.abstain(abstained)
+            self._metrics.abstain(abstained)
         if values:
-            self.sink.publish(partition.number, values, _taken(records.keys, rows), [()] * len(values))
+            self._delivery.sink.publish(
+                partition.number, values, _taken(records.keys, rows), [()] * len(values)
+            )
 
     def _account(
         self, records: RecordBatch, messages: Messages, scores: Scores, selection: Selection
     ) -> None:
         unreadable = sum(span.next_offset - span.first_offset for span in records.unreadable)
         tombstones = sum(error.reason == "tombstone" for _, error in messages.refused)
-        outcome = self.accounts[records.partition].advance(
+        outcome = self._progress.accounts[records.partition].advance(
             records.next_offset,
             read=len(records),
             scored=selection.scored,
@@ -147,20 +136,23 @@ class Processing:
             unreadable=unreadable,
         )
         for name, n in outcome.items():
-            self.metrics.records.labels(name).inc(n)
+            self._metrics.records.labels(name).inc(n)
         for _, error in messages.refused:
-            self.metrics.dead_letters.labels(error.reason).inc()
-        if self.guard is not None:
+            self._metrics.dead_letters.labels(error.reason).inc()
+        if self.model.guard is not None:
             for flag in (Flag.QUOTA, Flag.CERTAIN):
                 n = int(np.count_nonzero(scores.flags & flag))
-                self.metrics.guarded.labels(str(flag.name).lower()).inc(n)
-        put_aside = len(messages.refused) + unreadable
-        self.metrics.learned.inc(selection.learned)
-        self.summary.records += len(records) + unreadable
-        self.summary.scored += selection.scored
-        self.summary.learned += selection.learned
-        self.summary.dead_letters += put_aside
-        self.dead_letters.check_ratio(len(records) + unreadable, put_aside)
+                self._metrics.guarded.labels(str(flag.name).lower()).inc(n)
+        read, put_aside = len(records) + unreadable, len(messages.refused) + unreadable
+        self._metrics.learned.inc(selection.learned)
+        progress, summary = self._progress, self._progress.summary
+        progress.changed = True
+        progress.records += read
+        summary.records += read
+        summary.scored += selection.scored
+        summary.learned += selection.learned
+        summary.dead_letters += put_aside
+        self._delivery.dead_letters.check_ratio(read, put_aside)
 
 
 def _taken(column: Sequence[T], rows: Sequence[int]) -> Sequence[T]:

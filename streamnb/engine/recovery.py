@@ -1,96 +1,158 @@
-"""What must hold before the engine goes on from a snapshot. In doubt it stops, and says so."""
+"""Recovery: from the newest snapshot to a source that is open at its offsets."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
-from streamnb.base import Account, Accounts, Partition, Snapshot, Start, differences
-from streamnb.errors import PositionError, SettingsError, SnapshotError
+from streamnb.base import Account, Accounts, Partition, Snapshot, Source, differences, positions
+from streamnb.engine.delivery import Delivery
+from streamnb.engine.model import Model
+from streamnb.engine.preconditions import check_identity, check_statistics, starting_point
+from streamnb.engine.progress import Progress
+from streamnb.engine.settings import EngineSettings
+from streamnb.engine.snapshots import Snapshots
+from streamnb.errors import PositionError
+
+_log = logging.getLogger("streamnb.engine")
 
 
-def starting_point(
-    newest: Snapshot | None, begin_from: Snapshot | None, start: Start | None
-) -> Snapshot | None:
-    """The snapshot to restore: the newest; at a first start the one to begin from, or none.
-
-    Begun from a snapshot, the stream is read from `start`, or from its beginning where that is not said.
-
-    Raises
-    ------
-    SettingsError
-        There is a snapshot and another one to begin from; or none, and no word on where to start.
-    """
-    if newest is not None and begin_from is not None:
-        raise SettingsError(
-            "There are snapshots in the directory already, so nothing can be begun from another one.",
-            "Leave `--from` out to go on, or set another `snapshots.directory`.",
-        )
-    if newest is None and begin_from is None and start is None:
-        raise SettingsError(
-            "`engine.start` is not set, and there is no snapshot to resume from.",
-            'Set it to "earliest", "latest" or a time in milliseconds since 1970.',
-        )
-    return newest if newest is not None else begin_from
-
-
-def check_statistics(snapshot: Snapshot, statistics: Mapping[str, object]) -> None:
-    """The settings that the counts depend on must be the ones they were counted under.
-
-    Raises
-    ------
-    SnapshotError
-        They are not; the differences are named.
-    """
-    changes = differences(snapshot.statistics, statistics)
-    if changes:
-        raise SnapshotError(
-            f"Snapshot {snapshot.sequence} was made with other settings: {'; '.join(changes)}.",
-            "Its counts mean something else. Restore the settings, or begin in another directory.",
-        )
-
-
-def check_identity(source: Mapping[str, str], identity: Mapping[str, str], whose: str) -> None:
-    """Offsets mean something only in the log they were taken from.
+class CatchUp:
+    """Tells whether a restart has read again what came after its snapshot.
 
     Parameters
     ----------
-    source : mapping of str to str
-        Where `whose` offsets are from.
-    identity : mapping of str to str
-        What the log says it is now.
-    whose : str
-
-    Raises
-    ------
-    PositionError
-        The cluster or a topic is another one, under the same name perhaps.
+    ends : mapping of Partition to int, or None
+        The ends that the log had at the start. ``None`` where they cannot be known: then there is nothing
+        to catch up with.
     """
-    for name, then in source.items():
-        now = identity.get(name, then)
-        if now != then:
-            raise PositionError(
-                f"The {name} is {now}; {whose} belongs to {then}, so its offsets mean nothing here.",
-                "Point `[source]` at the log it came from, or begin in another directory with `--from`.",
-            )
+
+    def __init__(self, ends: Mapping[Partition, int] | None = None) -> None:
+        self.ends = ends
+        self.done = False
+
+    def is_known(self) -> bool:
+        """Return whether the log has an end."""
+        return self.ends is not None
+
+    def is_done(self, accounts: Accounts) -> bool:
+        """Return whether every partition has reached the end it had at the start; once True, always True."""
+        ends = self.ends or {}
+        self.done = self.done or all(accounts[one].next_offset >= end for one, end in ends.items())
+        return self.done
+
+
+class Recovery:
+    """Brings model, progress, source and delivery to where the newest snapshot left them.
+
+    Parameters
+    ----------
+    model : Model
+    progress : Progress
+    source : Source
+    delivery : Delivery
+    snapshots : Snapshots
+    settings : EngineSettings
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Model,
+        progress: Progress,
+        source: Source,
+        delivery: Delivery,
+        snapshots: Snapshots,
+        settings: EngineSettings,
+    ) -> None:
+        self._model = model
+        self._progress = progress
+        self._source = source
+        self._delivery = delivery
+        self._snapshots = snapshots
+        self._settings = settings
+
+    def run(self, begin_from: Snapshot | None) -> CatchUp:
+        """Recover. This order makes a restart safe:
+
+        1. **Find** the newest intact snapshot, or the one to begin from.
+        2. **Check** that its counts and its offsets mean the same here as where they were taken.
+        3. **Restore** state, accounts and lineage.
+        4. **Open** the source at the offsets in the snapshot, and see where the log ends.
+        5. **Resume** transactions: find out which scores were published already, and keep that answer in a
+           snapshot, so that a later start can rely on it.
+
+        Parameters
+        ----------
+        begin_from : Snapshot or None
+            Statistics to begin a first start with; its offsets are dropped.
+
+        Returns
+        -------
+        CatchUp
+            How far the log reached.
+        """
+        progress, writer = self._progress, self._snapshots.writer
+        progress.identity = dict(self._source.identity())
+        snapshot = starting_point(writer.store.newest(), begin_from, self._settings.start)  # 1. Find
+        if snapshot is not None:
+            self._restore(snapshot, first=snapshot is begin_from)  # 2. and 3.
+        progress.open_accounts(self._open())  # 4. Open
+        ends = self._source.end_offsets()
+        writer.schedule()
+        self._delivery.resume(ends)  # 5. Resume
+        if self._delivery.transactions is not None and progress.changed:
+            self._snapshots.take()
+        _log.info("ready at %s", positions(progress.accounts))
+        return CatchUp(ends)
+
+    def _restore(self, snapshot: Snapshot, *, first: bool) -> None:
+        """Check a snapshot and restore it; at a first start, without its offsets and what depends on them."""
+        progress = self._progress
+        check_statistics(snapshot, self._model.statistics())  # 2. Check
+        if not first:
+            check_identity(snapshot.source, progress.identity, f"snapshot {snapshot.sequence}")
+        self._model.restore(snapshot, with_guard=not first)  # 3. Restore
+        progress.lineage = list(snapshot.lineage)
+        if first:
+            progress.note({"event": "begun from a snapshot", "digest": snapshot.digest["all"]})
+        else:
+            progress.accounts.update(snapshot.accounts)
+        if changes := differences(snapshot.reading, self._model.classifier.reading_settings()):
+            progress.note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
+
+    def _open(self) -> Mapping[Partition, int]:
+        """Open the source; where records are missing, stop or, if that was allowed, note it and go on."""
+        progress, settings = self._progress, self._settings
+        start = "earliest" if settings.start is None else settings.start
+        try:
+            return self._source.open(progress.next_offsets(), start)
+        except PositionError as error:
+            if settings.on_data_loss == "stop" or not error.resume:
+                raise
+            _log.error("%s", error.what)
+            for event in skip(progress.accounts, {Partition(*one): at for one, at in error.resume.items()}):
+                progress.note(event)
+        return self._source.open(progress.next_offsets(), start)
 
 
 def skip(accounts: Accounts, resume: Mapping[Partition, int | None]) -> list[dict[str, object]]:
-    """Go on where the log still can, and say what is not there any more.
+    """Move accounts to the offsets where reading can go on, and return what was lost.
 
-    Records that were never read count as lost. A log that ends before the position has lost what was learned
-    from it, which no account can tell: the partition's begins anew.
+    Records that were never read count as lost. Where the log ends before the account's next offset, records
+    that were learned are gone from the log; no account can express that, so the partition gets a new one.
 
     Parameters
     ----------
     accounts : Accounts
-        Changed.
+        Changed in place.
     resume : mapping of Partition to int or None
-        Of a `PositionError`.
+        Where each partition can go on, as a `PositionError` has it; ``None`` where the partition is gone.
 
     Returns
     -------
     list of dict
-        The lineage's events, one a partition.
+        An event for the lineage per partition.
     """
     events: list[dict[str, object]] = []
     for partition, offset in resume.items():
@@ -105,27 +167,3 @@ def skip(accounts: Accounts, resume: Mapping[Partition, int | None]) -> list[dic
             accounts[partition] = account
         events.append(event)
     return events
-
-
-class CatchUp:
-    """Whether a restart has read again what came since its snapshot, and how much that was.
-
-    Parameters
-    ----------
-    ends : mapping of Partition to int, or None
-        Of the log at the start; ``None`` where they cannot be known: then nothing has to be caught up.
-    """
-
-    def __init__(self, ends: Mapping[Partition, int] | None = None) -> None:
-        self.ends = ends
-        self.done = False
-
-    def is_known(self) -> bool:
-        """Whether the log says where it ends."""
-        return self.ends is not None
-
-    def is_done(self, accounts: Accounts) -> bool:
-        """Whether every partition stands at the end it had, or beyond; once done, for good."""
-        ends = self.ends or {}
-        self.done = self.done or all(accounts[one].next_offset >= end for one, end in ends.items())
-        return self.done

@@ -51,7 +51,7 @@ class SnapshotWriter:
     def __init__(
         self, store: SnapshotStore, settings: SnapshotSettings, clock: Clock, metrics: Metrics
     ) -> None:
-        self._store = store
+        self.store = store
         self._settings = settings
         self._clock = clock
         self._metrics = metrics
@@ -129,4 +129,4 @@ class SnapshotWriter:
         self._in_flight = None
 
     def _write(self, snapshot: Snapshot, digest: Callable[[], dict[str, str]]) -> int:
-        return self._store.write(replace(snapshot, digest=digest()))
+        return self.store.write(replace(snapshot, digest=digest()))

@@ -13,11 +13,14 @@ import orjson
 from streamnb.base.record import Partition, RecordBatch
 from streamnb.config import Settings, build_decoder, build_engine, build_model, load_settings
 from streamnb.config.endpoints import LinesInput, LinesOutput
+from streamnb.config.engines import assemble
 from streamnb.config.settings import DeadLetterSettings
 from streamnb.engine.clock import SystemClock
 from streamnb.engine.dead_letters import DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
+from streamnb.engine.model import Model
+from streamnb.evaluation import LiveEvaluation
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import END, MemoryLog, MemorySink, MemorySource
 from streamnb.wire.score import encode_scores
@@ -69,8 +72,10 @@ def timed(engine: Engine, n: int) -> float:
     """Run an engine to the end of its source."""
     try:
         engine.source.open({}, "earliest")  # connects; `run` opens again, on the same connection
-        if engine.transactions is not None:
-            engine.transactions.recover(())  # the same: the first time the broker looks for its coordinator
+        if engine.delivery.transactions is not None:
+            engine.delivery.transactions.recover(
+                ()
+            )  # the same: the first time the broker looks for its coordinator
         began = time.perf_counter()
         summary = engine.run()
         seconds = time.perf_counter() - began
@@ -86,10 +91,8 @@ def engine_over_memory(lines: Sequence[bytes], folder: Path) -> float:
     for line in lines:
         log.append(line)
     log.append(END)
-    engine = Engine(
-        name=settings.model.name,
-        classifier=build_model(settings),
-        decoder=build_decoder(settings),
+    engine = assemble(
+        model=Model(settings.model.name, build_model(settings), build_decoder(settings)),
         source=MemorySource(log),
         sink=MemorySink(MemoryLog(topic="scores")),
         dead_letters=DeadLetters(MemorySink(MemoryLog(topic="dead")), clock, settings.dead_letters),
@@ -99,6 +102,7 @@ def engine_over_memory(lines: Sequence[bytes], folder: Path) -> float:
         output=settings.output,
         clock=clock,
         metrics=Metrics(),
+        evaluation=LiveEvaluation(),
     )
     return timed(engine, len(lines))
 

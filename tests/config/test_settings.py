@@ -584,7 +584,7 @@ def test_an_engine_is_built_from_settings_and_runs(tmp_path: Path) -> None:
     engine = build_engine(decode_settings(tables, "test"), metrics=Metrics(), until_end=True)
     try:
         summary = engine.run()
-        newest = engine.store.newest()
+        newest = engine.snapshots.writer.store.newest()
     finally:
         engine.close()
     assert (summary.scored, summary.dead_letters) == (2, 1)

@@ -18,9 +18,11 @@ from streamnb.base.offsets import Account
 from streamnb.base.protocols import SnapshotStore, Source
 from streamnb.base.record import Headers, Partition, RecordBatch, Unreadable
 from streamnb.base.snapshot import Snapshot
+from streamnb.config.engines import assemble
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
+from streamnb.engine.model import Model
 from streamnb.engine.settings import EngineSettings, SnapshotSettings, Summary
 from streamnb.engine.snapshot_writer import SnapshotWriter
 from streamnb.errors import (
@@ -31,6 +33,7 @@ from streamnb.errors import (
     SnapshotError,
     StorageError,
 )
+from streamnb.evaluation import LiveEvaluation
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.priors import UniformPrior
 from streamnb.naive_bayes.event_models.smoothing import Laplace
@@ -224,10 +227,11 @@ class Rig:
     def engine(self, *, settled: bool = True, **parts: Any) -> Engine:  # noqa: ANN401 - parts of an engine
         """An engine with a fresh model, whichever parts replaced; settled as `Settled` says."""
         self.metrics = Metrics()
+        self.model = parts.pop("classifier", None) or NaiveBayes(TEXT_ONLY)
+        decoder = parts.pop("decoder", None) or Decoder(MessageFields())
+        evaluation = LiveEvaluation(parts.pop("evaluation", None), parts.pop("drift", None))
         whole: dict[str, Any] = {
-            "name": "test",
-            "classifier": NaiveBayes(TEXT_ONLY),
-            "decoder": Decoder(MessageFields()),
+            "model": Model("test", self.model, decoder, parts.pop("guard", None)),
             "source": MemorySource(self.log),
             "sink": MemorySink(self.scores),
             "dead_letters": DeadLetters(MemorySink(self.aside), self.clock, DeadLetterLimits(ratio_max=1.0)),
@@ -236,15 +240,15 @@ class Rig:
             "output": Output(),
             "clock": self.clock,
             "metrics": self.metrics,
+            "evaluation": evaluation,
             "until_end": True,
         }
         whole |= parts
         if "store" not in whole:
             whole["store"] = self.store()
-        self.model = whole["classifier"]
-        engine = Engine(**whole)
+        engine = assemble(**whole)
         if settled:
-            engine.source = cast("Source", Settled(engine.source, engine.writer))
+            engine.source = cast("Source", Settled(engine.source, engine.snapshots.writer))
         return engine
 
     def run(self, begin_from: Snapshot | None = None, **parts: Any) -> Summary:  # noqa: ANN401
@@ -601,7 +605,7 @@ def test_the_stream_goes_on_while_a_snapshot_is_written() -> None:
         """Hold the first write until 30 were published; from then on let whatever comes through."""
         if sum(it.scores.end) == 30:
             store.let.release()
-            engine.writer.wait()
+            engine.snapshots.writer.wait()
             assert len(store.files) == 1
             store.let.release(9)
 
@@ -667,9 +671,7 @@ def test_a_stop_waits_for_the_snapshot_in_flight_and_takes_a_last_one(refused: l
     store = HeldStore(refused=refused)
     it = Rig(filled([message(i, "lunch", "ham") for i in range(15)]), lambda: store)
     engine = it.engine(settled=False, settings=ONE_BY_ONE, snapshots=SnapshotSettings(interval_records=8))
-    engine.sink = engine.processing.sink = HookedSink(
-        it.scores, lambda: engine.stop() if sum(it.scores.end) == 12 else None
-    )
+    engine.delivery.sink = HookedSink(it.scores, lambda: engine.stop() if sum(it.scores.end) == 12 else None)
     threading.Timer(0.05, store.let.release, [2]).start()
     summary = engine.run()
     engine.close()
@@ -737,7 +739,7 @@ def test_stop_finishes_the_batch_in_hand_and_keeps_it() -> None:
     """What was published is in the snapshot, and what was not begun is left for the next start."""
     it = rig([message(i, "lunch", "ham") for i in range(20)])
     engine = it.engine()
-    engine.sink = engine.processing.sink = HookedSink(it.scores, engine.stop)
+    engine.delivery.sink = HookedSink(it.scores, engine.stop)
     summary = engine.run()
     newest = it.store().newest()
     assert newest is not None

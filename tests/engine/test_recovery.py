@@ -211,11 +211,11 @@ def test_what_does_not_add_up_is_never_kept(account: Account) -> None:
     assert caught.value.exit_code == 70
     it = rig(stream(10))
     engine = it.engine()
-    engine._recover(None)
-    engine.accounts[P0] = account
-    engine._changed = True
+    engine.recovery.run(None)
+    engine.progress.accounts[P0] = account
+    engine.progress.changed = True
     with pytest.raises(AccountingError):
-        engine.snapshot()
+        engine.snapshots.take()
     assert it.store().newest() is None
     shown = it.metrics.registry.get_sample_value(
         "streamnb_unaccounted_records", {"topic": "memory", "partition": "0"}

@@ -8,8 +8,8 @@ import pytest
 
 from streamnb.base.offsets import Account
 from streamnb.base.record import Partition
-from streamnb.engine import engine
-from streamnb.engine.engine import Engine
+from streamnb.engine import delivery
+from streamnb.engine.snapshots import Snapshots
 from streamnb.storage import files
 from tests.support.faulty_disk import FaultyDisk
 from tests.support.simulation import campaign, simulate
@@ -39,12 +39,13 @@ def _never_synced(real: Callable[..., None]) -> Callable[..., None]:
 
 
 def _without_flush(real: Callable[..., None]) -> Callable[..., None]:
-    def begin(self: Engine) -> None:
-        flush, self.sink.flush = self.sink.flush, lambda timeout_ms: None  # type: ignore[method-assign]  # noqa: ARG005
+    def begin(self: Snapshots) -> None:
+        sink = self._delivery.sink
+        flush, sink.flush = sink.flush, lambda timeout_ms: None  # type: ignore[method-assign]  # noqa: ARG005
         try:
             real(self)
         finally:
-            self.sink.flush = flush  # type: ignore[method-assign]
+            sink.flush = flush  # type: ignore[method-assign]
 
     return begin
 
@@ -75,9 +76,9 @@ def _published_anew(
     [
         (files, "sync_directory", _never_synced, "I5|I6"),
         (FaultyDisk, "fsync", _never_synced, "I5|I6"),
-        (Engine, "_begin_snapshot", _without_flush, "I8"),
+        (Snapshots, "_begin", _without_flush, "I8"),
         (Account, "advance", _off_by_one, "I5|I8|I7"),
-        (engine, "published_before", _published_anew, "I2 once"),
+        (delivery, "published_before", _published_anew, "I2 once"),
     ],
     ids=[
         "the directory is not synced",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamnb.base.protocols import Transactions
 from streamnb.base.record import Partition
-from streamnb.engine.delivery import DELIVERY, delivery_noted, published_before
+from streamnb.engine.published import DELIVERY, delivery_noted, published_before
 from streamnb.engine.settings import EngineSettings, SnapshotSettings
 from streamnb.errors import DeliveryError, FencedError, PositionError, SettingsError, TransactionError
 from streamnb.transports.memory import Crash, MemorySink
@@ -100,7 +100,7 @@ def test_a_second_learner_shuts_the_first_one_out() -> None:
     """What the first had published and not committed is seen by nobody."""
     it, broker = rig(stream(30)), MemoryBroker()
     engine = it.engine(**transactional(it, broker, MemoryTransactions))
-    engine.sink = engine.processing.sink = _Overtaken(it, broker)
+    engine.delivery.sink = _Overtaken(it, broker)
     with pytest.raises(FencedError):
         engine.run()
     engine.close()

@@ -19,9 +19,12 @@ import orjson
 from streamnb.base.offsets import Account
 from streamnb.base.record import Headers, Partition, RecordBatch
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
+from streamnb.engine.delivery import Delivery
 from streamnb.engine.metrics import Metrics
+from streamnb.engine.model import Model
 from streamnb.engine.processing import Processing
-from streamnb.engine.settings import Summary
+from streamnb.engine.progress import Progress
+from streamnb.engine.settings import EngineSettings
 from streamnb.evaluation.live import LiveEvaluation
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
@@ -90,11 +93,10 @@ class Fuzz:
         self._seed = seed
         self._offset = 0
         self._clock = MemoryClock()
-        self._model = NaiveBayes(TEXT_ONLY, classes_max=8, max_tokens=5000)
-        self._decoder = Decoder(
-            MessageFields(weight="weight", number=("amount",), category=("kind",), bytes_max=4000)
-        )
-        self._summary = Summary(accounts={P0: Account(0, 0)})
+        fields = MessageFields(weight="weight", number=("amount",), category=("kind",), bytes_max=4000)
+        classifier = NaiveBayes(TEXT_ONLY, classes_max=8, max_tokens=5000)
+        self._model = Model("fuzz", classifier, Decoder(fields))
+        self._progress = Progress(accounts={P0: Account(0, 0)})
         self._metrics = Metrics()
         self._evaluation = LiveEvaluation()
 
@@ -119,17 +121,21 @@ class Fuzz:
     def _batch(self, values: list[bytes | None], draw: random.Random) -> Counter[str]:
         n, first = len(values), self._offset
         scores, aside = MemoryLog(), MemoryLog()
-        processing = Processing(
-            name="fuzz",
-            classifier=self._model,
-            decoder=self._decoder,
+        delivery = Delivery(
             sink=MemorySink(scores),
             dead_letters=DeadLetters(MemorySink(aside), self._clock, DeadLetterLimits(ratio_max=1.0)),
+            progress=self._progress,
+            settings=EngineSettings(),
+            clock=self._clock,
+        )
+        processing = Processing(
+            model=self._model,
+            delivery=delivery,
             output=Output(),
+            evaluation=self._evaluation,
+            progress=self._progress,
             clock=self._clock,
             metrics=self._metrics,
-            summary=self._summary,
-            evaluation=self._evaluation,
         )
         headers: list[Headers] = [() if draw.random() < 0.95 else [("h\x00", b"\xff")] for _ in values]
         keys = [None if draw.random() < 0.5 else draw.randbytes(draw.randrange(9)) for _ in values]
@@ -143,7 +149,7 @@ class Fuzz:
             assert not score["posterior"] or abs(total - 1) < 1e-9, score
         seen = sorted([*(score["source"]["offset"] for score in scored), *put_aside])
         assert seen == list(offsets), "not every record was scored or put aside once"
-        assert self._summary.accounts[P0].balance() == 0
+        assert self._progress.accounts[P0].balance() == 0
         return Counter({"records": n, "scored": len(scored), "put aside": len(put_aside)})
 
     def _record(self, draw: random.Random) -> bytes | None:

@@ -27,8 +27,8 @@ from streamnb.base.offsets import Account
 from streamnb.base.record import Partition
 from streamnb.base.snapshot import Snapshot
 from streamnb.config import Settings, build_model, decode_settings, restore_model, snapshot_of
-from streamnb.engine.engine import GUARD
 from streamnb.engine.guard import Guard, GuardSettings
+from streamnb.engine.model import GUARD
 from streamnb.errors import StreamnbError
 from streamnb.storage import container, snapshot_file
 

@@ -37,11 +37,14 @@ from streamnb.base.batch import Batch
 from streamnb.base.protocols import Clock, Source
 from streamnb.base.record import Partition, RecordBatch
 from streamnb.base.snapshot import Snapshot
+from streamnb.config.engines import assemble
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
+from streamnb.engine.model import Model
 from streamnb.engine.settings import EngineSettings, SnapshotSettings, Summary
 from streamnb.errors import DeliveryError, StorageError, TransportError
+from streamnb.evaluation import LiveEvaluation
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.storage import snapshot_file
@@ -137,15 +140,16 @@ class Life:
     def run(self) -> Summary:
         """Run the engine from recovery to the end of the log, or until it dies."""
         engine = self.schedule.engine(self)
-        engine.writer._thread.shutdown()
-        engine.writer._thread = cast("Any", self.thread)
-        engine.writer.wait = self.thread.let  # type: ignore[method-assign]
+        writer = engine.snapshots.writer
+        writer._thread.shutdown()
+        writer._thread = cast("Any", self.thread)
+        writer.wait = self.thread.let  # type: ignore[method-assign]
         try:
             return engine.run()
         finally:
             if not self.schedule.disk.dead:  # a process that lives finishes the snapshot in flight
                 self.thread.let()
-                engine.store.close()
+                writer.store.close()
 
 
 def _disk_fault(draw: random.Random) -> Fault:
@@ -199,10 +203,8 @@ class Schedule:
             for log in (self.broker.scores, self.broker.aside)
         )
         transactions = FaultyTransactions(self.broker, [scores, aside], self.draw, self.faults / 2)
-        return Engine(
-            name="test",
-            classifier=model_of(self.stream, self.partitions),
-            decoder=DECODER,
+        return assemble(
+            model=Model("test", model_of(self.stream, self.partitions), DECODER),
             source=cast("Source", FaultySource(self.log, life.before_a_poll)),
             sink=scores,
             dead_letters=DeadLetters(aside, cast("Clock", clock), DeadLetterLimits(ratio_max=1.0)),
@@ -218,6 +220,7 @@ class Schedule:
             output=Output(state=True),
             clock=clock,
             metrics=METRICS,
+            evaluation=LiveEvaluation(),
             until_end=True,
         )
 

@@ -15,10 +15,12 @@ import numpy as np
 import orjson
 import pytest
 
+from streamnb.config.engines import assemble
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
-from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
+from streamnb.engine.model import Model
 from streamnb.engine.settings import EngineSettings, SnapshotSettings
+from streamnb.evaluation import LiveEvaluation
 from streamnb.naive_bayes.features.readers import Number, Numbers, Words
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
@@ -139,19 +141,18 @@ def test_it_runs_in_the_engine_and_goes_on_from_its_snapshot(tmp_path: Path) -> 
         for x, y in stream:
             log.append(orjson.dumps({**x, "label": y}))
         model = NaiveBayes(VISITS)
-        engine = Engine(
-            name="visits",
+        engine = assemble(
+            model=Model("visits", model, Decoder(MessageFields(text=(), number=("visits",)))),
             source=MemorySource(log),
             sink=MemorySink(scores),
             store=SnapshotDirectory(tmp_path / "snapshots", keep=3),
-            classifier=model,
-            decoder=Decoder(MessageFields(text=(), number=("visits",))),
             dead_letters=DeadLetters(MemorySink(aside), clock, DeadLetterLimits()),
             settings=EngineSettings(start="earliest"),
             snapshots=SnapshotSettings(),
             output=Output(),
             clock=clock,
             metrics=Metrics(),
+            evaluation=LiveEvaluation(),
             until_end=True,
         )
         try:

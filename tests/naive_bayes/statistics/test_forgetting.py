@@ -19,11 +19,14 @@ from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Label
 from streamnb.config import build_model, check_lines, decode_settings
+from streamnb.config.engines import assemble
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
+from streamnb.engine.model import Model
 from streamnb.engine.settings import EngineSettings, SnapshotSettings
 from streamnb.errors import SettingsError, SnapshotError
+from streamnb.evaluation import LiveEvaluation
 from streamnb.naive_bayes.event_models import (
     Bernoulli,
     Binned,
@@ -620,10 +623,8 @@ def test_T45_after_an_abrupt_swap_it_is_back_within_two_half_lives(head: str) ->
 
 def _engine(log: MemoryLog, store: MemoryStore, sink: MemorySink, model: NaiveBayes) -> Engine:
     clock = MemoryClock()
-    return Engine(
-        name="m",
-        classifier=model,
-        decoder=Decoder(MessageFields(), timed=True),
+    return assemble(
+        model=Model("m", model, Decoder(MessageFields(), timed=True)),
         source=MemorySource(log),
         sink=sink,
         dead_letters=DeadLetters(MemorySink(MemoryLog()), clock, DeadLetterLimits()),
@@ -633,6 +634,7 @@ def _engine(log: MemoryLog, store: MemoryStore, sink: MemorySink, model: NaiveBa
         output=Output(),
         clock=clock,
         metrics=Metrics(),
+        evaluation=LiveEvaluation(),
         until_end=True,
     )
 

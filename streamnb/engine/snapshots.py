@@ -1,0 +1,145 @@
+"""Snapshots while the stream goes on: frozen between two batches, written by a thread, committed later."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from streamnb.base import Clock, Snapshot, Source, check_accounts, positions
+from streamnb.engine.delivery import Delivery
+from streamnb.engine.metrics import Metrics
+from streamnb.engine.model import Model
+from streamnb.engine.progress import Progress
+from streamnb.engine.snapshot_writer import SnapshotWriter
+from streamnb.errors import StorageError
+from streamnb.evaluation import LiveEvaluation
+
+_log = logging.getLogger("streamnb.engine")
+
+
+class Snapshots:
+    """Takes snapshots of a model and its progress.
+
+    Parameters
+    ----------
+    model : Model
+    progress : Progress
+    source : Source
+        Told how far each snapshot reaches.
+    delivery : Delivery
+        Flushed before each snapshot is written.
+    writer : SnapshotWriter
+    evaluation : LiveEvaluation
+        Its figures are logged with each snapshot.
+    clock : Clock
+    metrics : Metrics
+    version : str
+        The version of streamnb, for the snapshot.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Model,
+        progress: Progress,
+        source: Source,
+        delivery: Delivery,
+        writer: SnapshotWriter,
+        evaluation: LiveEvaluation,
+        clock: Clock,
+        metrics: Metrics,
+        version: str = "",
+    ) -> None:
+        self.writer = writer
+        self._model = model
+        self._progress = progress
+        self._source = source
+        self._delivery = delivery
+        self._evaluation = evaluation
+        self._clock = clock
+        self._metrics = metrics
+        self._version = version
+
+    def take(self) -> None:
+        """Keep state and offsets together, now, if anything changed since the newest snapshot.
+
+        A snapshot that is still being written is waited for first. This order makes a restart safe:
+
+        1. **Freeze** state and offsets, between two batches.
+        2. **Flush**: every score and dead letter up to those offsets was acknowledged.
+        3. **Write** a temporary file, sync it, publish it under a new name, sync the directory, prune old
+           snapshots. A thread does this.
+        4. **Commit** the offsets, as advice for lag tools.
+
+        Raises
+        ------
+        DeliveryError
+            Something was not acknowledged; the newest snapshot stays in force.
+        StorageError
+            The snapshot could not be written; the newest one stays in force.
+        """
+        self.writer.wait()
+        self.tend()
+        if self._progress.changed:
+            self._begin()
+        self.writer.wait()
+        self._finish()
+
+    def tend(self) -> None:
+        """Finish the snapshot in flight if it was written, and begin the next if it is due; never wait.
+
+        Raises
+        ------
+        StorageError
+            `snapshots.failures_max` in a row could not be written.
+        """
+        try:
+            self._finish()
+            if self._progress.changed and self.writer.is_due(self._progress.records):
+                self._begin()
+        except StorageError as error:
+            self._progress.mark(changed=True)
+            self.writer.forgive(error)
+
+    def _begin(self) -> None:
+        began_s = self._clock.monotonic_s()
+        self._metrics.note_balance(self._progress.accounts)
+        check_accounts(self._progress.accounts)
+        snapshot, digest = self._freeze()  # 1. Freeze
+        self._delivery.flush()  # 2. Flush
+        self.writer.begin(snapshot, digest)  # 3. Write
+        self._progress.mark(changed=False)
+        self._metrics.snapshot_seconds.observe(self._clock.monotonic_s() - began_s)
+
+    def _freeze(self) -> tuple[Snapshot, Callable[[], dict[str, str]]]:
+        """Return a snapshot without its digest, and the function that computes it."""
+        frozen, progress = self._model.freeze(), self._progress
+        snapshot = Snapshot(
+            values=frozen.values,
+            sections=frozen.sections,
+            digest={},
+            statistics=self._model.statistics(),
+            reading=self._model.classifier.reading_settings(),
+            settings=dict(self._model.description),
+            source=progress.identity,
+            accounts={partition: replace(account) for partition, account in progress.accounts.items()},
+            lineage=list(progress.lineage),
+            written_ms=self._clock.wall_ms(),
+            streamnb=self._version,
+        )
+        return snapshot, frozen.digest
+
+    def _finish(self) -> None:
+        """Commit the offsets of the snapshot in flight, once it is written."""
+        kept, progress = self.writer.collect(), self._progress
+        if kept is None:
+            return
+        if self._delivery.transactions is None:  # transactions commit offsets themselves, and higher ones
+            self._source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
+        progress.summary.snapshots += 1
+        self._metrics.note_lag(self._source, progress.accounts)
+        _log.info("snapshot %d holds %s", kept.sequence, positions(kept.accounts))
+        if figures := self._evaluation.sentence():
+            _log.info("%s", figures)
