@@ -1,4 +1,4 @@
-"""The machine's clock, behind the Protocol that tests move by hand."""
+"""The machine's clock; tests pass another `Clock`, which they move by hand."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 
 
 class SystemClock:
-    """The machine's clock."""
+    """Reads the machine's clock."""
 
     def monotonic_s(self) -> float:
-        """Seconds that never go back."""
+        """Return seconds that never decrease."""
         return time.monotonic()
 
     def wall_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Return milliseconds since 1970."""
         return time.time_ns() // 1_000_000

@@ -1,14 +1,14 @@
-"""Dead letters: records that cannot be used, put aside with their bytes unchanged and the reason why.
+"""Dead letters: records that cannot be used, published to a sink of their own with the reason.
 
-Headers, all UTF-8, before the record's own:
+Value, key and headers are the record's, unchanged. These headers, all UTF-8, come before them:
 
     streamnb.reason           one word of `RecordError.REASONS`
     streamnb.detail           one sentence, cut at 500 characters
-    streamnb.topic, streamnb.partition, streamnb.offset      where the record is
-    streamnb.timestamp_ms     when it was written there
-    streamnb.dead_lettered_ms when it was put aside
-    streamnb.cut              only if the record was too large to keep whole: its value's size and SHA-256;
-                              key and value are then cut and its own headers left out
+    streamnb.topic, streamnb.partition, streamnb.offset      the record's source address
+    streamnb.timestamp_ms     the record's timestamp
+    streamnb.dead_lettered_ms when the dead letter was made
+    streamnb.cut              only if the record was too large: the size and SHA-256 of its value; key and
+                              value are then cut and the record's own headers left out
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ DETAIL_CHARACTERS = 500  # a detail may quote a label, and a label comes from ou
 
 
 class DeadLetterLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When dead letters are too large, or too many.
+    """Limits on the size and the number of dead letters.
 
     Parameters
     ----------
     bytes_max : int
-        Of a larger record (key, value and headers) the value's first 4,096 bytes are kept, with its size
-        and SHA-256.
+        If a record (key, value and headers) is larger, only the first 4,096 bytes of its value are kept,
+        with the value's size and SHA-256.
     ratio_max : float
-        The engine stops when more than this share of a window's records were put aside; 1 never stops.
+        The engine stops when more than this share of a window's records became dead letters; with 1 it
+        never stops.
     ratio_window_records : int
-        How many records make a window.
+        The number of records in a window.
     """
 
     bytes_max: int = 900_000
@@ -44,13 +45,13 @@ class DeadLetterLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ratio_window_records: int = 10_000
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a share outside 0 to 1 or a limit below 1."""
+        """Raise ``ValueError`` for a share outside 0 to 1 or a limit below 1."""
         if not 0 <= self.ratio_max <= 1 or min(self.bytes_max, self.ratio_window_records) < 1:
             raise ValueError("`ratio_max` must be from 0 to 1 and the limits at least 1")
 
 
 class DeadLetters:
-    """Puts records aside, and says when there are too many.
+    """Publishes dead letters, and stops the engine when there are too many.
 
     Parameters
     ----------
@@ -69,14 +70,15 @@ class DeadLetters:
     def publish(
         self, records: RecordBatch, refused: list[tuple[int, RecordError]], first_offset: int = 0
     ) -> None:
-        """Put rows of a batch aside, and a stub without bytes for each of its unreadable ranges.
+        """Publish rows of a batch as dead letters, and a stub without bytes for each unreadable range.
 
         Parameters
         ----------
         records : RecordBatch
         refused : list of (int, RecordError)
+            The rows, and why each cannot be used.
         first_offset : int
-            What lies before it was put aside already.
+            Rows of lower offsets were published already and are left out.
         """
         values: list[bytes | None] = []
         keys: list[bytes | None] = []
@@ -104,12 +106,19 @@ class DeadLetters:
             self.sink.publish(records.partition.number, values, keys, headers)
 
     def check_ratio(self, records: int, put_aside: int) -> None:
-        """Count a batch, and stop a stream that is mostly refused.
+        """Count a batch, and stop the engine if most of the stream cannot be used.
+
+        Parameters
+        ----------
+        records : int
+            Number of records in the batch.
+        put_aside : int
+            Number of them that became dead letters.
 
         Raises
         ------
         DataError
-            More than `ratio_max` of a window's records were put aside.
+            More than `ratio_max` of a window's records became dead letters.
         """
         self._seen += records
         self._put_aside += put_aside
@@ -119,7 +128,7 @@ class DeadLetters:
         if put_aside > self.limits.ratio_max * seen:
             raise DataError(
                 f"{put_aside} of the last {seen} records became dead letters.",
-                "Look at their reasons; raise `dead_letters.ratio_max` if this stream is like that.",
+                "Look at their header `streamnb.reason`; raise `dead_letters.ratio_max` to accept this.",
             )
 
     def _headers(

@@ -1,8 +1,8 @@
-"""A guard against poisoned labels: what a source may teach, and what need not be learned any more.
+"""A guard against poisoned labels: a quota of labels per source, and a limit of certainty.
 
-Both decisions depend on the records alone, in their order, so that what is read again after a crash is
-decided again in the same way: a window is so many offsets of one partition, and what was taught in it is
-kept with the state.
+Both decisions depend only on the records and their order, so records that are read again after a crash are
+decided in the same way: a window is a fixed number of a partition's offsets, and the labels counted in it
+are kept with the state.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ KEY_BYTES = 8
 
 
 class GuardSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is not learned, though it is labelled. It is scored, and its score says so.
+    """Which labelled messages are scored but not learned. Their scores carry a flag.
 
     Parameters
     ----------
     source : str
-        The category field that says where a message is from; "" for no quota. Messages without it are from
-        one source together.
+        The category field that names a message's sender, or "" for no quota. All messages without this
+        field count as one source.
     quota : int
-        Labels that a source may teach in a window.
+        The number of labels that are learned from one source in a window.
     window_records : int
-        So many offsets of a partition are a window.
+        The number of offsets of a partition in a window.
     learn_below : float
-        A label that the model gives this probability or more is not learned; 1 learns them all. Messages
-        with a label are then taken one by one, which is slower.
+        A label is not learned if the model gives it this probability or more; with 1, all labels are
+        learned. Below 1, labelled messages are stepped one by one, which is slower.
     """
 
     source: str = ""
@@ -43,7 +43,7 @@ class GuardSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     learn_below: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit out of its range."""
+        """Raise ``ValueError`` for a limit out of its range."""
         if not 1 <= self.window_records <= WINDOW_RECORDS_MAX or self.quota < 1:
             raise ValueError(f"`quota` must be at least 1, `window_records` from 1 to {WINDOW_RECORDS_MAX:,}")
         if not 0 < self.learn_below <= 1:
@@ -51,7 +51,7 @@ class GuardSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Guard:
-    """Steps a classifier over the messages of one partition after the other, and lets it learn some.
+    """Steps a classifier over batches, and withholds the labels that it must not learn.
 
     Parameters
     ----------
@@ -74,15 +74,20 @@ class Guard:
     def step(
         self, classifier: Classifier, partition: Partition, offsets: Sequence[int], batch: Batch
     ) -> Scores:
-        """Score each message, then learn it if it has a label and nothing is said against it.
+        """Score each message, then learn it if it has a label that the guard allows.
 
         Parameters
         ----------
         classifier : Classifier
         partition : Partition
         offsets : sequence of int
-            Of the messages.
+            The messages' offsets, ascending.
         batch : Batch
+
+        Returns
+        -------
+        Scores
+            With the flags `QUOTA` and `CERTAIN` where a label was withheld.
         """
         allowed, over = self._within_quota(partition, offsets, batch)
         if self.settings.learn_below < 1:
@@ -95,7 +100,7 @@ class Guard:
     def _within_quota(
         self, partition: Partition, offsets: Sequence[int], batch: Batch
     ) -> tuple[Batch, list[int]]:
-        """The batch without the labels that are over their source's quota, and where those stand."""
+        """Return the batch without the labels beyond their source's quota, and the indices of these."""
         if not self.settings.source:
             return batch, []
         sources = batch.fields[self.settings.source]
@@ -117,7 +122,7 @@ class Guard:
         return replace(batch, labels=labels), over
 
     def _step_by_certainty(self, classifier: Classifier, batch: Batch) -> Scores:
-        """Unlabelled messages in runs, labelled ones one by one: the next score may depend on each."""
+        """Step labelled messages one by one, as each may change the next score, and the others in runs."""
         parts, begin = [], 0
         for i, label in enumerate(batch.labels):
             if label is None:
@@ -137,23 +142,23 @@ class Guard:
         return Scores.joined(parts)
 
     def _is_certain(self, score: Scores, column: int) -> bool:
-        # An only class is always certain, and has to be learned all the same.
+        # An only class always has probability 1; not learning it would make its share depend on the order.
         known = int(score.n_classes[0])
         return 1 < known > column and bool(score.posterior[0, column] >= self.settings.learn_below)
 
     def values(self) -> dict[str, object]:
-        """What was taught in the windows that are open, for a snapshot; sources as hashes of 64 bits."""
+        """Return the counts of the open windows, for a snapshot; sources are hashes of 64 bits."""
         return {
             "windows": [[one.topic, one.number, *window] for one, window in sorted(self._windows.items())]
         }
 
     def restore(self, values: object) -> None:
-        """Take the place of what `values` gave; nothing, where the guard is new.
+        """Restore what `values` returned; ``None``, from a snapshot without a guard, changes nothing.
 
         Raises
         ------
         SnapshotError
-            It is not a guard's.
+            The values are not a guard's.
         """
         if values is None:
             return
@@ -161,7 +166,7 @@ class Guard:
             held = msgspec.convert(values, dict[str, list[tuple[str, int, int, dict[str, int]]]])
         except msgspec.ValidationError as error:
             raise SnapshotError(
-                f"What the guard had counted is not there: {error}.", "Use another snapshot."
+                f"The snapshot's counts of the guard are damaged: {error}.", "Use another snapshot."
             ) from error
         self._windows = {
             Partition(topic, number): (window, taught)
@@ -170,6 +175,6 @@ class Guard:
 
 
 def _key(source: object) -> str:
-    """A source by a hash: a hostile one may be long, and a snapshot need not name people."""
-    said = f"{type(source).__name__} {source}".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(said, digest_size=KEY_BYTES).hexdigest()
+    """Return a source's hash: its name may be very long, and a snapshot need not name people."""
+    name = f"{type(source).__name__} {source}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(name, digest_size=KEY_BYTES).hexdigest()

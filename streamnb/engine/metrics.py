@@ -1,4 +1,4 @@
-"""What an operator watches, as Prometheus metrics. No label ever holds a token, an id or an offset."""
+"""Prometheus metrics for operators. No label holds a token, an id or an offset: the page stays small."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _log = logging.getLogger("streamnb.engine")
 
 
 class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the metrics page is served.
+    """The address of the metrics page.
 
     Parameters
     ----------
     port : int
         0 for no page.
     host : str
-        The address to listen on; the page has no password, so loopback unless you say otherwise.
+        The address to listen on. The page has no password, so the default is loopback.
     """
 
     port: int = 0
     host: str = "127.0.0.1"
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for what is no port."""
+        """Raise ``ValueError`` for a port out of range."""
         if not 0 <= self.port <= 65_535:
             raise ValueError("`port` must be from 0 to 65535")
 
 
 class Metrics:
-    """Counters of one engine, in a registry of their own.
+    """The metrics of one engine, in a registry of their own.
 
     Examples
     --------
@@ -53,28 +53,30 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._evaluation: Collector | None = None
         self.records = Counter(
-            "streamnb_records", "Offsets passed, by what became of them", ["outcome"], registry=self.registry
+            "streamnb_records", "Offsets passed, by outcome", ["outcome"], registry=self.registry
         )
         self.dead_letters = Counter(
-            "streamnb_dead_letters", "Records put aside, by reason", ["reason"], registry=self.registry
+            "streamnb_dead_letters", "Dead letters, by reason", ["reason"], registry=self.registry
         )
         self.guarded = Counter(
             "streamnb_guarded", "Labels the guard kept from being learned", ["reason"], registry=self.registry
         )
         self.learned = Counter("streamnb_learned", "Labelled messages learned", registry=self.registry)
         self.abstained = Counter(
-            "streamnb_abstained", "Scores that name no class, by reason", ["reason"], registry=self.registry
+            "streamnb_abstained", "Scores without a prediction, by reason", ["reason"], registry=self.registry
         )
         self.snapshots = Counter(
             "streamnb_snapshots", "Snapshots, by whether they are kept", ["outcome"], registry=self.registry
         )
         self.batch_seconds = Histogram(
             "streamnb_batch_seconds",
-            "From a poll's return to its records' publication",
+            "Seconds from a poll's return until its records are published",
             registry=self.registry,
         )
         self.snapshot_seconds = Histogram(
-            "streamnb_snapshot_seconds", "How long a snapshot held the stream", registry=self.registry
+            "streamnb_snapshot_seconds",
+            "Seconds for which a snapshot paused the stream",
+            registry=self.registry,
         )
         self.next_offset = Gauge(
             "streamnb_next_offset", "Next offset to read", ["topic", "partition"], registry=self.registry
@@ -86,11 +88,13 @@ class Metrics:
             registry=self.registry,
         )
         self.ready = Gauge(
-            "streamnb_ready", "1 once the ends there were at the start are reached", registry=self.registry
+            "streamnb_ready",
+            "1 once the ends that the log had at the start are reached",
+            registry=self.registry,
         )
         self.replayed = Counter(
             "streamnb_replayed_records",
-            "Records read before that: what came since the snapshot",
+            "Records read until then: those after the snapshot",
             registry=self.registry,
         )
         self.lag = Gauge(
@@ -98,7 +102,7 @@ class Metrics:
         )
 
     def show(self, evaluation: Collector) -> None:
-        """Show what scores are worth, in the place of an earlier engine's figures."""
+        """Show the figures of an evaluation; they replace those of an earlier engine."""
         if self._evaluation is not None:
             self.registry.unregister(self._evaluation)
         self._evaluation = evaluation
@@ -110,7 +114,7 @@ class Metrics:
         Raises
         ------
         TransportError
-            The address is taken or not this machine's.
+            The address is in use, or does not belong to this machine.
         """
         if not settings.port:
             return
@@ -123,7 +127,7 @@ class Metrics:
             ) from error
 
     def abstain(self, reasons: NDArray[np.int64]) -> None:
-        """Count the scores of a batch that name no class, by their place in `REASONS`."""
+        """Count the scores of a batch that have no prediction; `reasons` holds indices into `REASONS`."""
         for place, reason in enumerate(REASONS):
             self.abstained.labels(reason).inc(int((reasons == place).sum()))
 
@@ -133,10 +137,10 @@ class Metrics:
             self.unaccounted.labels(partition.topic, str(partition.number)).set(account.balance())
 
     def note_lag(self, source: Source, accounts: Accounts) -> None:
-        """Show the next offset of each partition, and how many records of it are not yet read."""
+        """Show the next offset of each partition, and its number of records not yet read."""
         try:
             ends = source.end_offsets() or {}
-        except TransportError as error:  # a figure for people; the stream itself will say if it is cut off
+        except TransportError as error:  # the lag is only shown; a poll will raise if the brokers are gone
             _log.warning("the lag is not known: %s", error)
             return
         for partition, account in accounts.items():

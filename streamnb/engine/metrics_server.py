@@ -1,7 +1,7 @@
-"""The server of the metrics page: few connections at a time and none for long, whoever asks.
+"""The server of the metrics page: it limits the number of connections and the duration of each.
 
-The one of prometheus-client starts a thread for each connection and waits for its request as long as it
-likes; ten thousand that say nothing would be ten thousand threads beside the stream.
+prometheus-client's own server starts a thread per connection and waits for its request without a limit, so
+ten thousand idle connections would be ten thousand threads beside the stream.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
-CONNECTIONS_MAX = 16  # further ones are hung up on
-CONNECTION_S_MAX = 10.0  # for the request and the answer
+CONNECTIONS_MAX = 16  # further ones are closed at once
+CONNECTION_S_MAX = 10.0  # for request and response
 _log = logging.getLogger("streamnb.metrics")
 
 
 def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> Callable[[], None]:
-    """Serve a registry's page from a thread of its own, which ends with the process.
+    """Serve a registry's page from a thread of its own, which ends with the process at the latest.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> Callable
     Returns
     -------
     callable
-        Ends it sooner.
+        Stops the server.
 
     Raises
     ------
     OSError
-        The address is taken or not this machine's.
+        The address is in use, or does not belong to this machine.
     """
     server = _Server(host, port)
     server.set_app(make_wsgi_app(registry))
@@ -60,7 +60,7 @@ class _Handler(WSGIRequestHandler):
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
     block_on_close = False
-    request_queue_size = 128  # by default 5: who comes when many do would wait for a second try
+    request_queue_size = 128  # with the default of 5, a client in a crowd would wait for a retry
 
     def __init__(self, host: str, port: int) -> None:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -70,7 +70,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as socketserver's
         if not self._free.acquire(blocking=False):
-            _log.debug("%s is one connection too many", client_address)
+            _log.debug("closed the connection of %s: too many are open", client_address)
             self.shutdown_request(request)
             return
         try:
@@ -91,11 +91,11 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         del request
-        _log.debug("%s was not answered", client_address, exc_info=True)
+        _log.debug("the request of %s failed", client_address, exc_info=True)
 
 
 def _hang_up(request: socket.socket) -> None:
     try:
         request.shutdown(socket.SHUT_RDWR)
-    except OSError as error:  # it ended at the same moment
-        _log.debug("nothing to hang up: %s", error)
+    except OSError as error:  # the request ended at the same moment
+        _log.debug("the connection was closed already: %s", error)

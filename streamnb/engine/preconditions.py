@@ -1,4 +1,4 @@
-"""What must hold before the engine goes on from a snapshot. In doubt it stops, and says so."""
+"""Conditions that must hold before the engine resumes from a snapshot; otherwise it stops with an error."""
 
 from __future__ import annotations
 
@@ -11,19 +11,27 @@ from streamnb.errors import PositionError, SettingsError, SnapshotError
 def starting_point(
     newest: Snapshot | None, begin_from: Snapshot | None, start: Start | None
 ) -> Snapshot | None:
-    """The snapshot to restore: the newest; at a first start the one to begin from, or none.
+    """Return the snapshot to restore: the newest, or at a first start `begin_from`, which may be ``None``.
 
-    Begun from a snapshot, the stream is read from `start`, or from its beginning where that is not said.
+    Parameters
+    ----------
+    newest : Snapshot or None
+        The newest of the directory.
+    begin_from : Snapshot or None
+        Statistics to begin a first start with. The source is then read from `start`, or from its beginning
+        if that is ``None``.
+    start : Start or None
+        `engine.start`.
 
     Raises
     ------
     SettingsError
-        There is a snapshot and another one to begin from; or none, and no word on where to start.
+        Both snapshots are given, or neither a snapshot nor `start`.
     """
     if newest is not None and begin_from is not None:
         raise SettingsError(
-            "There are snapshots in the directory already, so nothing can be begun from another one.",
-            "Leave `--from` out to go on, or set another `snapshots.directory`.",
+            "There are snapshots in the directory already, so the engine cannot begin from another one.",
+            "Leave out `--from` to resume from them, or set another `snapshots.directory`.",
         )
     if newest is None and begin_from is None and start is None:
         raise SettingsError(
@@ -34,41 +42,42 @@ def starting_point(
 
 
 def check_statistics(snapshot: Snapshot, statistics: Mapping[str, object]) -> None:
-    """The settings that the counts depend on must be the ones they were counted under.
+    """Check that the settings which the counts depend on are the snapshot's.
 
     Raises
     ------
     SnapshotError
-        They are not; the differences are named.
+        They differ; the error names each difference.
     """
     changes = differences(snapshot.statistics, statistics)
     if changes:
         raise SnapshotError(
             f"Snapshot {snapshot.sequence} was made with other settings: {'; '.join(changes)}.",
-            "Its counts mean something else. Restore the settings, or begin in another directory.",
+            "Its counts have another meaning. Restore the settings, or set another `snapshots.directory`.",
         )
 
 
 def check_identity(source: Mapping[str, str], identity: Mapping[str, str], whose: str) -> None:
-    """Offsets mean something only in the log they were taken from.
+    """Check that offsets belong to the log that is read: in another one they number other records.
 
     Parameters
     ----------
     source : mapping of str to str
-        Where `whose` offsets are from.
+        The identity of the log that the offsets were taken from.
     identity : mapping of str to str
-        What the log says it is now.
+        The identity of the log now.
     whose : str
+        What the offsets belong to, for the error.
 
     Raises
     ------
     PositionError
-        The cluster or a topic is another one, under the same name perhaps.
+        The cluster or a topic is another one, perhaps under the same name.
     """
     for name, then in source.items():
         now = identity.get(name, then)
         if now != then:
             raise PositionError(
-                f"The {name} is {now}; {whose} belongs to {then}, so its offsets mean nothing here.",
-                "Point `[source]` at the log it came from, or begin in another directory with `--from`.",
+                f"The {name} is {now}; {whose} belongs to {then}, so its offsets are not valid here.",
+                "Set `[source]` to that log, or begin in another `snapshots.directory` with `--from`.",
             )

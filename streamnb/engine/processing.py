@@ -1,4 +1,4 @@
-"""One batch of records: decoded, scored, learned, published, accounted for."""
+"""Processing of one batch of records: decode, score, learn, publish, account."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Processing:
         self._metrics.batch_seconds.observe(self._clock.monotonic_s() - began_s)
 
     def _report(self, change: Change, records: RecordBatch, row: int) -> None:
-        """Say where the share of mistakes changed. Nothing else is done: the model goes on as it is."""
+        """Log where the share of mistakes changed. The model is not touched."""
         at_ms = records.timestamps_ms[row]
         _log.log(
             logging.WARNING if change.recent > change.before else logging.INFO,
@@ -88,7 +88,7 @@ class Processing:
             records.offsets[row],
             ""
             if at_ms < 0
-            else f", {np.datetime64(at_ms, 'ms')} UTC",  # of any year: records say what they like
+            else f", {np.datetime64(at_ms, 'ms')} UTC",  # datetime would refuse years past 9999
             change.recent,
             change.before,
         )
@@ -156,5 +156,5 @@ class Processing:
 
 
 def _taken(column: Sequence[T], rows: Sequence[int]) -> Sequence[T]:
-    """What stands in those rows, which ascend: of as many as there are, the column itself."""
+    """Return the column's values at ascending rows; the column itself if these are all of its rows."""
     return column if len(rows) == len(column) else [column[row] for row in rows]

@@ -1,4 +1,4 @@
-"""How scores are delivered, as the lineage tells it, and which were published before a start."""
+"""Which scores were published before a start; the lineage records how scores are delivered."""
 
 from __future__ import annotations
 
@@ -8,13 +8,24 @@ from streamnb.base import Partition
 from streamnb.errors import PositionError, SettingsError
 
 DELIVERY = "scores delivered"
-_ONCE_AT_LEAST = 'Or start once with `engine.scores = "at_least_once"`: scores may then be published twice.'
+_ONCE_AT_LEAST = 'You can start once with `engine.scores = "at_least_once"`: it may publish scores twice.'
 
 
 def delivery_noted(lineage: Sequence[Mapping[str, object]], group: str | None) -> dict[str, object] | None:
-    """What the lineage lacks of how scores are delivered now: exactly once under a group, or at least once.
+    """Return the event that the lineage lacks about how scores are delivered from now on.
 
-    ``None`` where it says so already: the last note counts, and without one it was at least once.
+    The last such event counts; without one, delivery was at least once.
+
+    Parameters
+    ----------
+    lineage : sequence of mapping
+    group : str or None
+        The consumer group of exactly-once delivery; ``None`` for at least once.
+
+    Returns
+    -------
+    dict or None
+        ``None`` if the lineage is up to date.
     """
     noted = [event.get("group") for event in lineage if event.get("event") == DELIVERY]
     if (noted[-1] if noted else None) == group:
@@ -29,54 +40,54 @@ def published_before(
     committed: Mapping[Partition, int],
     ends: Mapping[Partition, int] | None,
 ) -> tuple[dict[Partition, int], dict[str, object] | None]:
-    """Up to which offsets scores were published in committed transactions.
+    """Return the offsets up to which scores were published in committed transactions.
 
     Parameters
     ----------
     lineage : sequence of mapping
-        Of the snapshot.
+        The snapshot's.
     group : str
-        Under which offsets are committed.
+        The consumer group that offsets are committed under.
     next_offsets : mapping of Partition to int
-        Where the state stands.
+        The snapshot's.
     committed : mapping of Partition to int
-        What the brokers say.
+        The group's committed offsets, from the brokers.
     ends : mapping of Partition to int or None
-        Of the log.
+        The offset after the last record of each partition.
 
     Returns
     -------
     published : dict of Partition to int
-        What lies before is learned again and not published.
+        Records of lower offsets are learned again and not published.
     change : dict or None
-        What the lineage does not say yet: the offsets are then only those of lag tools, and begin with the
-        state.
+        The event that the lineage lacks, if exactly-once delivery only begins now. The committed offsets
+        were then only advice for lag tools, and `published` is `next_offsets`.
 
     Raises
     ------
     PositionError
-        The committed offsets do not lie between the state and the log's end: which scores were published
-        cannot be told.
+        A committed offset is not between the snapshot's and the log's end, so it is not known which scores
+        were published.
     SettingsError
-        The group is another one than scores were published under.
+        Scores were published under another group.
     """
     change = delivery_noted(lineage, group)
     if change is not None:
         earlier = [event.get("group") for event in lineage if event.get("event") == DELIVERY]
         if earlier and earlier[-1] is not None:
             raise SettingsError(
-                f"Scores were published exactly once under the group {earlier[-1]}, and now it is {group}.",
+                f"Scores were published exactly once under the group {earlier[-1]}, not under {group}.",
                 f"Set `source.group` back. {_ONCE_AT_LEAST}",
             )
         return dict(next_offsets), change
     for partition, offset in next_offsets.items():
         at, end = committed.get(partition), (ends or {}).get(partition)
         if at is None and offset == 0:
-            continue  # a partition that was added since
+            continue  # the partition was added after the last commit
         if at is None or at < offset or (end is not None and at > end):
-            stands = "has no offset" if at is None else f"stands at offset {at}"
+            found = "has committed no offset" if at is None else f"has committed offset {at}"
             raise PositionError(
-                f"The group {group} {stands} in {partition}, where the state is at {offset} of {end}.",
-                f"Somebody reset it, or it expired. {_ONCE_AT_LEAST}",
+                f"The group {group} {found} in {partition}; the snapshot is at {offset}, the end at {end}.",
+                f"The group was reset, or its offset expired. {_ONCE_AT_LEAST}",
             )
     return dict(committed), None

@@ -1,4 +1,4 @@
-"""What the engine's loop is told, and what it tells: its settings, and the summary of a run."""
+"""The engine's settings, and the summary that a run returns."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from streamnb.base import Accounts, Start
 
 
 class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The loop's pace.
+    """Where the loop begins, how much it takes at once, and how long it waits.
 
     Parameters
     ----------
     start : "earliest", "latest", int (milliseconds since 1970) or None
-        Where a first start begins; it must be said.
+        Where a first start begins. It must be set, unless there is a snapshot to begin from.
     on_data_loss : "stop" or "skip"
-        What to do where the log no longer holds what comes after the snapshot.
+        What to do if the log no longer holds the records after the snapshot.
     batch_records_max : int
-        Records of one poll.
+        Maximum number of records per poll.
     poll_timeout_ms : int
-        How long a poll waits for the first; also how soon a stop is noticed.
+        How long a poll waits for its first record; a stop is noticed after this time at the latest.
     poll_stalled_s : float
         `streamnb run` ends when a poll takes longer than this: the client is stuck.
     flush_timeout_ms : int
         How long a snapshot waits for the sinks.
     stop_deadline_s : float
-        A stop that takes longer ends the process; the last snapshot stays in force.
+        The process ends when a stop takes longer than this; the last snapshot stays in force.
     scores : {"at_least_once", "exactly_once"}
-        Whether a crash may publish a score twice (its source address tells), or each batch is one
-        transaction of Kafka, for readers that read only what is committed.
+        With the first, a crash may publish a score twice, under the same source address. With the second,
+        scores are published in transactions of Kafka, and consumers must read only committed records.
     transaction_interval_ms : int
-        While records wait, a transaction takes in further polls until it is so old.
+        While more records wait, a transaction spans several polls until it has lasted this long.
     """
 
     start: Start | None = None
@@ -47,7 +47,7 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transaction_interval_ms: int = 250
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a batch without records, a time below 0 or no time to stop."""
+        """Raise ``ValueError`` for a batch without records, a time below 0 or no time to stop."""
         if self.batch_records_max < 1 or not (self.stop_deadline_s > 0 and self.poll_stalled_s > 0):
             names = "`poll_stalled_s` and `stop_deadline_s`"
             raise ValueError(f"`batch_records_max` must be at least 1, {names} above 0")
@@ -65,12 +65,12 @@ class Summary:
     Parameters
     ----------
     records, scored, learned, dead_letters, snapshots : int
-        Of this run alone.
+        Numbers of this run alone.
     seconds : float
     accounts : Accounts
-        Since the first start.
+        Each partition's account since the first start.
     digest : dict of str to str
-        Of the state at the end.
+        The digest of the state at the end.
     """
 
     records: int = 0
@@ -84,22 +84,22 @@ class Summary:
 
 
 class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where and when.
+    """Where snapshots are kept, how often one is taken, and how many stay.
 
     Parameters
     ----------
     directory : str
-        One engine has it to itself.
+        Used by one engine alone.
     interval_s : float
-        A snapshot is begun at least this often while records come in, unless one is still being written.
+        A snapshot is begun at least this often while records arrive, unless one is still being written.
     interval_records : int
-        And after this many records.
+        A snapshot is also begun after this many records.
     keep : int
-        How many of the newest stay.
+        The number of newest snapshots that are not deleted.
     keep_hours : int
-        For so many hours back the first snapshot of each hour stays too.
+        For this number of hours back, the first snapshot of each hour is not deleted either.
     failures_max : int
-        The engine stops when this many in a row could not be written.
+        The engine stops when this many snapshots in a row could not be written.
     """
 
     directory: str = "snapshots"
@@ -110,7 +110,7 @@ class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     failures_max: int = 3
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1 or an interval not above 0."""
+        """Raise ``ValueError`` for a limit below 1 or an interval not above 0."""
         if not self.interval_s > 0 or min(self.interval_records, self.keep, self.failures_max) < 1:
             raise ValueError("an interval must be above 0, and `keep` and `failures_max` at least 1")
         if self.keep_hours < 0:

@@ -1,8 +1,8 @@
-"""How an engine is asked to stop.
+"""Stop an engine by signals.
 
-SIGTERM and SIGINT let the batch in hand finish: snapshot, close, exit 0. A second signal, or the deadline,
-ends the process at once. That does no harm: the last snapshot is whole, and what came after it is read
-again.
+After SIGTERM or SIGINT the engine finishes its current batch, takes a snapshot, closes and exits with 0. A
+second signal, or the deadline, ends the process at once. That is safe: the last snapshot is intact, and the
+records after it are read again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from streamnb.errors import DeadlineError
 
 
 class StopOnSignals:
-    """A block in which signals stop an engine.
+    """A context in which SIGTERM and SIGINT stop an engine.
 
     Parameters
     ----------
     stop : callable
-        Asks for the stop; called once, from the signal handler.
+        Asks the engine to stop; called once, from the signal handler.
     deadline_s : float
         How long the stop may take.
     """
@@ -55,7 +55,7 @@ class StopOnSignals:
     def _late(self) -> None:
         error = DeadlineError(
             f"The engine did not stop within {self._deadline_s:g} s; the last snapshot stays in force.",
-            "Raise `engine.stop_deadline_s`, or look at what the broker or the disk is waiting for.",
+            "Check whether the broker and the disk respond, or raise `engine.stop_deadline_s`.",
         )
         os.write(2, f"streamnb: {error}\n".encode())
         os._exit(error.exit_code)

@@ -1,8 +1,8 @@
-"""A thread that writes snapshots while the stream goes on: one in flight, the next when it is due.
+"""A thread that writes snapshots while the stream goes on, one at a time.
 
-The engine freezes the state between two batches and hands it over; the digest, the bytes and the disk are
-the thread's. What became of a snapshot the engine asks between two later batches: everything else that goes
-with one (offsets committed, failures counted, errors raised) stays on the engine's own thread.
+`Snapshots` freezes the state between two batches and passes it to this thread, which computes the digest,
+encodes the file and writes it. Between later batches `Snapshots` asks for the result: offsets are committed,
+failures counted and errors raised on the engine's own thread.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _log = logging.getLogger("streamnb.snapshot_writer")
 
 
 class Kept(NamedTuple):
-    """A snapshot that is in force.
+    """A snapshot that was written.
 
     Parameters
     ----------
     sequence : int
-        Its number.
+        The snapshot's number.
     accounts : Accounts
-        The positions in it.
+        The positions in the snapshot.
     """
 
     sequence: int
@@ -37,7 +37,7 @@ class Kept(NamedTuple):
 
 
 class SnapshotWriter:
-    """Keeps snapshots by a thread of its own.
+    """Writes snapshots in a thread of its own.
 
     Parameters
     ----------
@@ -61,42 +61,45 @@ class SnapshotWriter:
         self._failures = 0  # in a row
 
     def schedule(self) -> None:
-        """Let the next one be due a whole interval from now."""
+        """Set the next snapshot due a whole interval from now."""
         self._due_s = self._clock.monotonic_s() + self._settings.interval_s
 
     def is_due(self, records: int) -> bool:
-        """Whether one should be begun, so many records after the last; never while one is in flight."""
+        """Return whether to begin a snapshot, given the number of records since the last one began.
+
+        While one is being written, none is due.
+        """
         late = self._clock.monotonic_s() >= self._due_s or records >= self._settings.interval_records
         return late and self._in_flight is None
 
     def begin(self, snapshot: Snapshot, digest: Callable[[], dict[str, str]]) -> None:
-        """Hand a snapshot over; the interval to the next one begins.
+        """Begin to write a snapshot; the interval to the next one begins too.
 
         Parameters
         ----------
         snapshot : Snapshot
-            Whole but for its digest. Nobody changes any part of it from now on.
+            Complete except for its digest. No part of it may change from now on.
         digest : callable
-            Gives that digest; called by the thread.
+            Returns the digest; called by the thread.
         """
         assert self._in_flight is None, "one snapshot at a time"
         self._in_flight = snapshot.accounts, self._thread.submit(self._write, snapshot, digest)
         self.schedule()
 
     def wait(self) -> None:
-        """Return when none is being written any more."""
+        """Wait until no snapshot is being written."""
         if self._in_flight is not None:
             futures.wait([self._in_flight[1]])
 
     def collect(self) -> Kept | None:
-        """The snapshot that was in flight, once it is kept; ``None`` until then, or if there was none.
+        """Return the snapshot in flight once it is written, and only once; else ``None``.
 
         Raises
         ------
         StorageError
-            It could not be kept; the one before stays in force.
+            It could not be written; the one before stays in force.
         Exception
-            Whatever else went wrong in the thread.
+            Any other error in the thread.
         """
         if self._in_flight is None or not self._in_flight[1].done():
             return None
@@ -107,12 +110,12 @@ class SnapshotWriter:
         return Kept(sequence, accounts)
 
     def forgive(self, error: StorageError) -> None:
-        """Count a failure: a disk that refuses once may take the next one, a whole interval later.
+        """Count a failure and try again a whole interval later: the disk may have space by then.
 
         Raises
         ------
         StorageError
-            The error, when it is the last of `failures_max` in a row.
+            `error`, if it is the last of `failures_max` in a row.
         """
         self._failures += 1
         self._metrics.snapshots.labels("failed").inc()
@@ -122,7 +125,7 @@ class SnapshotWriter:
         self.schedule()
 
     def close(self) -> None:
-        """Let what is in flight come to its end, and the thread too. Closing twice does nothing."""
+        """Wait for the snapshot in flight, then end the thread. Closing twice does nothing."""
         self._thread.shutdown()
         if self._in_flight is not None and (error := self._in_flight[1].exception()) is not None:
             _log.error("the snapshot in flight was not kept: %s", error)

@@ -1,4 +1,4 @@
-"""Starting again inside the process, where only that can tell what became of a transaction."""
+"""Restarts inside the process: after an unknown outcome of a transaction, only a new producer can find it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,20 @@ _log = logging.getLogger("streamnb.supervision")
 def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -> Summary:
     """Run an engine until it is stopped by a signal or the source has ended.
 
-    When the outcome of a transaction is not known, another engine, with another producer, takes its place
-    and goes on from the last snapshot. So do the next ones while no broker answers, for 120 s.
+    When the outcome of a transaction is not known, a new engine with a new producer replaces this one and
+    resumes from the last snapshot. If no broker answers it, further engines are tried, for 120 s.
 
     Parameters
     ----------
     build : callable
-        Makes an engine with nothing of an earlier one in it.
+        Returns a new engine that shares no state with an earlier one.
     begin_from : Snapshot, optional
-        As of `Engine.run`.
+        As in `Engine.run`, for the first engine.
+
+    Returns
+    -------
+    Summary
+        What the last engine did.
 
     Raises
     ------
@@ -41,7 +46,7 @@ def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -
     while True:
         try:
             engine = build()
-            # Closing waits for the disk, so signals are heard until then.
+            # Closing waits for the disk, so signals are handled until it returns.
             watchdog = Watchdog(engine.settings.poll_stalled_s)
             engine.source = cast("Source", _Watched(engine.source, watchdog))
             with StopOnSignals(engine.stop, engine.settings.stop_deadline_s), watchdog:
@@ -64,7 +69,7 @@ def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -
 
 
 class _Watched:
-    """A source whose polls are watched."""
+    """A source that tells the watchdog when a poll begins and ends."""
 
     def __init__(self, source: Source, watchdog: Watchdog) -> None:
         self._source = source
@@ -77,5 +82,5 @@ class _Watched:
         finally:
             self._watchdog.poll_ends()
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 whatever else a source does
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any other method of a source
         return getattr(self._source, name)

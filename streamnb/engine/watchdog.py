@@ -1,4 +1,4 @@
-"""Ends a process whose poll does not return: a client that spins would look alive for ever."""
+"""A watchdog that ends the process when a poll does not return: nothing else would notice a stuck client."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from streamnb.errors import TransportError
 
 
 class Watchdog:
-    """A block in which every poll must return in time; a thread looks.
+    """A context in which every poll must return in time.
 
-    The thread ends the process, as nothing else can end a call that does not come back. The last snapshot
-    stays in force.
+    A thread checks this, and ends the process if one does not: a call that never returns cannot be ended in
+    another way. The last snapshot stays in force.
 
     Parameters
     ----------
     limit_s : float
-        How long a poll may take, beyond what it was asked to wait.
+        How long a poll may take.
     """
 
     def __init__(self, limit_s: float) -> None:
@@ -29,11 +29,11 @@ class Watchdog:
         self._thread = threading.Thread(target=self._look, name="streamnb-watchdog", daemon=True)
 
     def poll_begins(self) -> None:
-        """Begin to wait for a poll."""
+        """Note that a poll begins."""
         self._since_s = time.monotonic()
 
     def poll_ends(self) -> None:
-        """It returned."""
+        """Note that the poll returned."""
         self._since_s = None
 
     def __enter__(self) -> Self:
@@ -48,7 +48,7 @@ class Watchdog:
         last_s = time.monotonic()
         while not self._over.wait(pause_s):
             now_s, since_s = time.monotonic(), self._since_s
-            stood_still = now_s - last_s > 2 * pause_s + 1.0  # the whole process did, and the poll with it
+            stood_still = now_s - last_s > 2 * pause_s + 1.0  # the whole process was stopped (SIGSTOP)
             last_s = now_s
             if since_s is not None and stood_still:
                 self._since_s = now_s
@@ -58,7 +58,7 @@ class Watchdog:
     def _end(self, seconds: float) -> None:
         error = TransportError(
             f"A poll has not returned for {seconds:.0f} s: the client is stuck at a record or a broker.",
-            "Start again: the engine resumes from its last snapshot. See `engine.poll_stalled_s`.",
+            "Restart: the engine resumes from its last snapshot. `engine.poll_stalled_s` sets the limit.",
         )
         os.write(2, f"streamnb: {error}\n".encode())
         os._exit(error.exit_code)
