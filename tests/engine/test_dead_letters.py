@@ -1,4 +1,4 @@
-"""A record that cannot be used is put aside whole, with why and where from; too many stop the engine."""
+"""A record that cannot be used becomes a dead letter with reason and address; too many stop the engine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def aside(
     limits: DeadLetterLimits | None = None,
     what: str = "It is no JSON.",
 ) -> MemoryRecord:
-    """The one dead letter of a record, which stands in partition 2 at offset 41."""
+    """Return the dead letter of a record at offset 41 of partition 2."""
     log = MemoryLog(partitions=3)
     letters = DeadLetters(
         MemorySink(log), MemoryClock(wall_ms=1_700_000_000_123), limits or DeadLetterLimits()
@@ -43,7 +43,7 @@ def aside(
 
 @pytest.mark.parametrize("value", [b"", b"{", b"\xff\xfe\0", bytes(range(256)), b'{"text": "a"}\r\n', None])
 def test_the_bytes_are_unchanged(value: bytes | None) -> None:
-    """Value, key and headers, a tombstone's nothing too; a name may stand twice."""
+    """Value, key and headers are kept, also a tombstone's ``None``; a header name may occur twice."""
     own = [(OWN, b"\xff"), (OWN, b"2"), ("", b"")]
     record = aside(value, key=b"\0k", headers=own)
     assert record.value == value
@@ -52,7 +52,7 @@ def test_the_bytes_are_unchanged(value: bytes | None) -> None:
 
 
 def test_the_headers_say_why_and_where_from() -> None:
-    """In this order, before the record's own."""
+    """They come in this order, before the record's own headers."""
     assert list(aside(b"{").headers) == [
         ("streamnb.reason", b"json_syntax"),
         ("streamnb.detail", b"It is no JSON."),
@@ -65,7 +65,7 @@ def test_the_headers_say_why_and_where_from() -> None:
 
 
 def test_a_large_value_is_cut_and_identified() -> None:
-    """Its size and SHA-256 tell what it was; at the limit it is whole."""
+    """Its size and SHA-256 identify it; at the limit it is not cut."""
     limits = DeadLetterLimits(bytes_max=10_000)
     whole = bytes(i % 251 for i in range(10_000))
     assert aside(whole, limits=limits).value == whole
@@ -77,8 +77,8 @@ def test_a_large_value_is_cut_and_identified() -> None:
 
 
 @pytest.mark.parametrize("value", [b"{", None])
-def test_a_large_key_or_large_headers_are_left_behind(value: bytes | None) -> None:
-    """Else the broker would refuse the dead letter, and the stream stand still at this record for ever."""
+def test_a_large_key_is_cut_and_large_headers_are_left_out(value: bytes | None) -> None:
+    """Otherwise the broker would refuse the dead letter, and the stream would stop at this record."""
     limits = DeadLetterLimits(bytes_max=10_000)
     for key, headers in (
         (b"k" * 10_001, []),
@@ -95,14 +95,14 @@ def test_a_large_key_or_large_headers_are_left_behind(value: bytes | None) -> No
 
 
 def test_a_detail_is_short_and_always_utf_8() -> None:
-    """It may quote what came from outside."""
+    """A detail may quote text of the record."""
     detail = dict(aside(b"{", what="x" * 10**6).headers)["streamnb.detail"]
     assert detail == b"x" * DETAIL_CHARACTERS
     assert dict(aside(b"{", what="\ud800").headers)["streamnb.detail"] == b"\\ud800"
 
 
 def test_an_unreadable_range_leaves_a_stub() -> None:
-    """Without bytes, since there are none; with its offsets."""
+    """The stub has no bytes, because none could be read, but names the offsets."""
     log = MemoryLog()
     letters = DeadLetters(MemorySink(log), MemoryClock(wall_ms=9), DeadLetterLimits())
     batch = RecordBatch(
@@ -131,7 +131,7 @@ def test_an_unreadable_range_leaves_a_stub() -> None:
 
 
 def test_nothing_to_put_aside_is_nothing_published() -> None:
-    """Not even an empty batch."""
+    """Not even an empty batch is published."""
     log = MemoryLog()
     letters = DeadLetters(MemorySink(log), MemoryClock(), DeadLetterLimits())
     letters.publish(RecordBatch(Partition("mail", 0), [0], [b"{}"], [None], [-1], [()], 1), [])
@@ -139,13 +139,13 @@ def test_nothing_to_put_aside_is_nothing_published() -> None:
 
 
 def letters(ratio_max: float, window: int) -> DeadLetters:
-    """Dead letters with that limit."""
+    """Return dead letters with this limit."""
     limits = DeadLetterLimits(ratio_max=ratio_max, ratio_window_records=window)
     return DeadLetters(MemorySink(MemoryLog()), MemoryClock(), limits)
 
 
 def test_too_large_a_share_of_a_window_stops_the_engine() -> None:
-    """One more than the share; the window is counted, not timed."""
+    """One dead letter beyond the share is enough; windows are counted in records, not in time."""
     at_the_limit = letters(0.5, 10)
     for _ in range(20):
         at_the_limit.check_ratio(2, 1)
@@ -157,8 +157,8 @@ def test_too_large_a_share_of_a_window_stops_the_engine() -> None:
         beyond.check_ratio(2, 1)
 
 
-def test_a_window_begins_anew() -> None:
-    """A bad hour long ago does not weigh on a good one, nor the other way round."""
+def test_each_window_is_counted_by_itself() -> None:
+    """Dead letters of an earlier window do not count, and neither do its good records."""
     it = letters(0.5, 10)
     it.check_ratio(10, 5)
     it.check_ratio(9, 9)
@@ -167,7 +167,7 @@ def test_a_window_begins_anew() -> None:
 
 
 def test_a_share_of_one_never_stops_and_of_zero_always_does() -> None:
-    """The two ends."""
+    """These are the two ends of the range."""
     letters(1.0, 1).check_ratio(10, 10)
     letters(0.0, 1).check_ratio(10, 0)
     with pytest.raises(DataError):
@@ -185,6 +185,6 @@ def test_a_share_of_one_never_stops_and_of_zero_always_does() -> None:
     ],
 )
 def test_limits_out_of_range_are_refused(limits: dict[str, float]) -> None:
-    """When they are set, not when the first record comes."""
+    """They are refused when they are set, not when the first record arrives."""
     with pytest.raises(ValueError, match="ratio_max"):
         DeadLetterLimits(**limits)  # type: ignore[arg-type]

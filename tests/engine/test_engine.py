@@ -1,4 +1,4 @@
-"""The engine learns each label exactly once, scores first, and says what became of each record."""
+"""The engine scores each message before it learns it, learns each label once and accounts for each record."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ POISON: tuple[bytes | None, ...] = (
 
 
 def message(number: int, text: str, label: str | None) -> bytes:
-    """One message as JSON."""
+    """Return one message as JSON."""
     fields = {"id": f"m-{number}", "text": text, "label": label}
     return orjson.dumps({name: value for name, value in fields.items() if value is not None})
 
 
 def stream(n: int, seed: int = 1) -> list[bytes | None]:
-    """A stream with labels, some missing, and now and then a record that cannot be used."""
+    """Return a stream of messages: some have no label, and every eleventh record cannot be used."""
     draw = random.Random(seed)
     values: list[bytes | None] = []
     for i in range(n):
@@ -93,7 +93,7 @@ def stream(n: int, seed: int = 1) -> list[bytes | None]:
 
 
 def filled(values: Sequence[bytes | Mark | None], partitions: int = 1) -> MemoryLog:
-    """A log of those values, partitions in turn."""
+    """Return a log of these values, which go to its partitions in turn."""
     log = MemoryLog(partitions)
     for i, value in enumerate(values):
         log.append(value, i % partitions, key=b"k%d" % i, timestamp_ms=1000 * i)
@@ -101,7 +101,7 @@ def filled(values: Sequence[bytes | Mark | None], partitions: int = 1) -> Memory
 
 
 class MemoryStore:
-    """Snapshots as the bytes of their files, in memory; refuses the writes whose numbers are named."""
+    """Keeps snapshots in memory, as the bytes of their files; refuses the writes with the given numbers."""
 
     def __init__(self, refused: Sequence[int] = ()) -> None:
         self.files: list[bytes] = []
@@ -109,11 +109,11 @@ class MemoryStore:
         self._refused = set(refused)
 
     def newest(self) -> Snapshot | None:
-        """The last one written."""
+        """Return the last snapshot written."""
         return snapshot_file.decode(self.files[-1]) if self.files else None
 
     def write(self, snapshot: Snapshot) -> int:
-        """Keep one, or refuse as a full disk does."""
+        """Keep a snapshot, or refuse it as a full disk does."""
         self.asked += 1
         if self.asked in self._refused:
             raise StorageError("Cannot write snapshot: No space left on device.")
@@ -121,20 +121,20 @@ class MemoryStore:
         return len(self.files)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
 
 class HeldStore(MemoryStore):
-    """A store that writes only when it is let, and notes what the world was like when it was asked.
+    """A store that waits for permission to write, and calls `note` before it waits.
 
     Attributes
     ----------
     let : Semaphore
-        One release, one write.
+        Each release permits one write.
     notes : list
-        What `note` gave as each write began.
+        What `note` returned as each write began.
     at_once_max : int
-        The most writes there ever were at one time.
+        The largest number of writes at one time.
     """
 
     def __init__(self, note: Callable[[], object] = lambda: None, refused: Sequence[int] = ()) -> None:
@@ -146,7 +146,7 @@ class HeldStore(MemoryStore):
         self._note = note
 
     def write(self, snapshot: Snapshot) -> int:
-        """Note, wait, then write."""
+        """Call `note`, wait for permission, then write."""
         self._at_once += 1
         self.at_once_max = max(self.at_once_max, self._at_once)
         self.notes.append(self._note())
@@ -156,7 +156,7 @@ class HeldStore(MemoryStore):
 
 
 class HookedSink(MemorySink):
-    """A sink that tells somebody of each batch it is given."""
+    """A sink that calls a function after each batch."""
 
     def __init__(self, log: MemoryLog, hook: Callable[[], None]) -> None:
         super().__init__(log)
@@ -169,16 +169,16 @@ class HookedSink(MemorySink):
         keys: Sequence[bytes | None],
         headers: Sequence[Headers],
     ) -> None:
-        """Publish, then tell."""
+        """Publish, then call the function."""
         super().publish(partition, values, keys, headers)
         self._hook()
 
 
 class HolesSource(MemorySource):
-    """A log after compaction (the records ``gap``), with records the client cannot take (``torn``)."""
+    """A source without the records ``gap``, as if compacted; it reports ``torn`` ones as unreadable."""
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
-        """Batches without those records."""
+        """Return batches without those records."""
         return [self._without_holes(batch) for batch in super().poll(records_max, timeout_ms)]
 
     def _without_holes(self, batch: RecordBatch) -> RecordBatch:
@@ -197,14 +197,14 @@ class HolesSource(MemorySource):
 
 
 class Settled:
-    """A source that is asked only when no snapshot is in flight, so that every run of a test is the same."""
+    """A source polled only when no snapshot is being written, so that a test always runs the same way."""
 
     def __init__(self, source: Source, writer: SnapshotWriter) -> None:
         self._source = source
         self._writer = writer
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
-        """Wait for the writer, then poll."""
+        """Wait for the snapshot writer, then poll."""
         self._writer.wait()
         return self._source.poll(records_max, timeout_ms)
 
@@ -213,7 +213,7 @@ class Settled:
 
 
 class Rig:
-    """What outlives a process (logs, snapshots), and the engines that run over it one after the other."""
+    """Logs and snapshots, which outlive a process, and the engines that run over them one after the other."""
 
     def __init__(self, log: MemoryLog, store: Callable[[], SnapshotStore]) -> None:
         self.log = log
@@ -225,7 +225,7 @@ class Rig:
         self.model = NaiveBayes(TEXT_ONLY)
 
     def engine(self, *, settled: bool = True, **parts: Any) -> Engine:  # noqa: ANN401 - parts of an engine
-        """An engine with a fresh model, whichever parts replaced; settled as `Settled` says."""
+        """Return an engine with a new model and the given parts; its source is `Settled` by default."""
         self.metrics = Metrics()
         self.model = parts.pop("classifier", None) or NaiveBayes(TEXT_ONLY)
         decoder = parts.pop("decoder", None) or Decoder(MessageFields())
@@ -252,7 +252,7 @@ class Rig:
         return engine
 
     def run(self, begin_from: Snapshot | None = None, **parts: Any) -> Summary:  # noqa: ANN401
-        """One process: from recovery to the end of the log, or to its death."""
+        """Run one engine from recovery to the end of the log, or to a crash."""
         engine = self.engine(**parts)
         try:
             return engine.run(begin_from)
@@ -260,7 +260,7 @@ class Rig:
             engine.close()
 
     def run_through(self, **parts: Any) -> Summary:  # noqa: ANN401
-        """As many processes as it takes."""
+        """Run engines until one reaches the end of the log."""
         while True:
             try:
                 return self.run(**parts)
@@ -268,18 +268,18 @@ class Rig:
                 continue
 
     def published(self, partition: int = 0) -> list[dict[str, Any]]:
-        """The scores of one partition, decoded."""
+        """Return the scores of one partition, decoded."""
         return [orjson.loads(record.value or b"") for record in self.scores.records(partition)]
 
 
 def rig(values: Sequence[bytes | Mark | None], partitions: int = 1) -> Rig:
-    """A rig whose snapshots are in memory."""
+    """Return a rig whose snapshots are in memory."""
     store = MemoryStore()
     return Rig(filled(values, partitions), lambda: store)
 
 
 def plain_loop(log: MemoryLog, model: NaiveBayes | None = None) -> NaiveBayes:
-    """What a for loop over the log learns."""
+    """Return a model that learned the log in a plain loop."""
     model = model or NaiveBayes(TEXT_ONLY)
     for element in log.elements:
         if isinstance(element, MemoryRecord):
@@ -288,14 +288,14 @@ def plain_loop(log: MemoryLog, model: NaiveBayes | None = None) -> NaiveBayes:
 
 
 def decoded(record: MemoryRecord) -> Batch:
-    """One record as a batch: empty where it cannot be used."""
+    """Return one record as a batch, which is empty if the record cannot be used."""
     partition = Partition("memory", record.partition)
     batch = RecordBatch(partition, [record.offset], [record.value], [None], [-1], [()], record.offset + 1)
     return Decoder(MessageFields()).decode(batch).batch
 
 
 def addresses(log: MemoryLog) -> dict[tuple[int, int], set[bytes]]:
-    """The distinct scores of each source address."""
+    """Return the distinct scores of each source address."""
     found: dict[tuple[int, int], set[bytes]] = {}
     for number in range(len(log.end)):
         for record in log.records(number):
@@ -305,7 +305,7 @@ def addresses(log: MemoryLog) -> dict[tuple[int, int], set[bytes]]:
 
 
 def put_aside(log: MemoryLog) -> set[tuple[int, int]]:
-    """The source addresses of the dead letters."""
+    """Return the source addresses of the dead letters."""
     found = set()
     for number in range(len(log.end)):
         for record in log.records(number):
@@ -315,7 +315,7 @@ def put_aside(log: MemoryLog) -> set[tuple[int, int]]:
 
 
 def assert_everything_is_accounted_for(rig: Rig, summary: Summary) -> None:
-    """The accounting identity, and an outcome for every record."""
+    """Check the accounting identity, and that each record has either a score or a dead letter."""
     for partition, account in summary.accounts.items():
         assert account.balance() == 0
         assert account.start == 0
@@ -330,13 +330,13 @@ def assert_everything_is_accounted_for(rig: Rig, summary: Summary) -> None:
 
 
 def test_a_first_start_must_say_where_it_begins() -> None:
-    """Neither end of the log is a harmless guess."""
+    """There is no default, because neither end of the log would be safe."""
     with pytest.raises(SettingsError, match=r"`engine.start` is not set"):
         rig(stream(5)).run(settings=EngineSettings())
 
 
 def test_earliest_begins_at_the_first_record() -> None:
-    """All of the log is scored or put aside."""
+    """All records of the log are scored or become dead letters."""
     it = rig(stream(30))
     summary = it.run()
     assert summary.accounts[P0].start == 0
@@ -344,7 +344,7 @@ def test_earliest_begins_at_the_first_record() -> None:
 
 
 def test_latest_begins_after_the_last_record_for_good() -> None:
-    """The place is kept by a snapshot, so that a restart does not skip what came meanwhile."""
+    """A snapshot keeps this offset, so a restart does not skip the records written in between."""
     it = rig(stream(10))
     late = EngineSettings(start="latest")
     assert it.run(settings=late).records == 0
@@ -355,7 +355,7 @@ def test_latest_begins_after_the_last_record_for_good() -> None:
 
 
 def test_a_time_begins_at_the_first_record_from_then_on() -> None:
-    """Milliseconds since 1970."""
+    """The time is given in milliseconds since 1970."""
     it = rig([message(i, "lunch", "ham") for i in range(10)])
     assert it.run(settings=EngineSettings(start=7_500)).accounts[P0] == Account(8, 10, scored=2)
 
@@ -364,7 +364,7 @@ def test_a_time_begins_at_the_first_record_from_then_on() -> None:
 
 
 def test_every_message_is_scored_once_and_in_order() -> None:
-    """In the partition it came from, under its key, over batches and partitions."""
+    """Each score keeps its message's partition and key, across batches."""
     it = rig(stream(90), partitions=3)
     summary = it.run()
     for number in range(3):
@@ -378,7 +378,7 @@ def test_every_message_is_scored_once_and_in_order() -> None:
 
 
 def test_a_score_never_knows_its_own_label() -> None:
-    """Each equals, to the bit, what a loop that predicts before it learns gives."""
+    """Each score equals, to the bit, that of a loop which predicts before it learns."""
     it = rig(stream(60))
     it.run()
     model = NaiveBayes(TEXT_ONLY)
@@ -397,7 +397,7 @@ def test_a_score_never_knows_its_own_label() -> None:
 
 
 def test_unlabelled_emits_only_what_came_without_a_label() -> None:
-    """The labelled ones are learned and counted as such."""
+    """Labelled messages are learned and counted as `learned_only`."""
     it = rig([message(i, "lunch", "ham" if i % 3 else None) for i in range(9)])
     summary = it.run(output=Output(emit="unlabelled"))
     assert [score["id"] for score in it.published()] == ["m-0", "m-3", "m-6"]
@@ -407,7 +407,7 @@ def test_unlabelled_emits_only_what_came_without_a_label() -> None:
 
 
 def test_a_score_that_rests_on_too_little_names_no_class_and_is_counted() -> None:
-    """Until each class has learned two messages; what is learned is the same."""
+    """There is no prediction until each class has learned two messages; learning is not affected."""
     labels = ["ham", "spam", None, "ham", "spam", None, None]
     it = rig([message(i, "lunch", label) for i, label in enumerate(labels)])
     metrics = Metrics()
@@ -422,7 +422,7 @@ def test_a_score_that_rests_on_too_little_names_no_class_and_is_counted() -> Non
 
 
 def test_the_state_in_a_score_is_enough_to_compute_it_again() -> None:
-    """Learning the records before those offsets gives the posterior again, to the bit."""
+    """A model that learns the records before these offsets gives the same posterior, to the bit."""
     it = rig(stream(60), partitions=2)
     it.run(output=Output(state=True), settings=EngineSettings(start="earliest", batch_records_max=1))
     for number in range(2):
@@ -439,7 +439,7 @@ def test_the_state_in_a_score_is_enough_to_compute_it_again() -> None:
 
 
 def test_F2_a_label_past_the_limit_becomes_a_dead_letter() -> None:
-    """It is neither learned nor scored, and the classes there are go on."""
+    """Its message is neither learned nor scored, and the existing classes are not affected."""
     labels = ["ham", "spam", "third", "ham", None, "fourth"]
     it = rig([message(i, "lunch", label) for i, label in enumerate(labels)])
     summary = it.run(classifier=NaiveBayes(TEXT_ONLY, classes_max=2))
@@ -455,7 +455,7 @@ def test_F2_a_label_past_the_limit_becomes_a_dead_letter() -> None:
 
 
 def test_a_crash_at_any_record_changes_nothing(tmp_path: Path) -> None:
-    """Digest equal, everything scored at least once, and a repeated score is the same to the byte."""
+    """The digest is equal, each message is scored at least once, and a repeated score has equal bytes."""
     values = stream(60)
     whole = rig(values)
     digest = whole.run().digest
@@ -473,7 +473,7 @@ def test_a_crash_at_any_record_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_crash_with_three_partitions_leaves_the_order_free_state_equal() -> None:
-    """Counts, totals and lengths do not know how partitions interleaved."""
+    """Counts, totals and lengths do not depend on how partitions interleave."""
     values = stream(90)
     digest = plain_loop(filled(values, 3)).digest()["order_free"]
     for position in range(0, 90, 7):
@@ -513,7 +513,7 @@ def test_no_schedule_of_accidents_changes_what_is_learned(
     losses: list[int],
     refused: list[int],
 ) -> None:
-    """Crashes, poison, lost deliveries and full disks, at any batch size and snapshot interval."""
+    """Accidents are crashes, unusable records, lost deliveries and full disks, at any batch size."""
     log = MemoryLog(partitions)
     for value, number in elements:
         log.append(value, number % partitions)
@@ -548,7 +548,7 @@ def test_no_schedule_of_accidents_changes_what_is_learned(
 
 
 def test_a_snapshot_waits_for_every_delivery() -> None:
-    """A sink that lost a record leaves the old snapshot in force."""
+    """If the sink lost a record, the old snapshot stays in force."""
     it = rig(stream(40))
     with pytest.raises(DeliveryError):
         it.run(sink=MemorySink(it.scores, fail_after=17))
@@ -559,7 +559,7 @@ def test_a_snapshot_waits_for_every_delivery() -> None:
 
 
 def test_a_lost_dead_letter_bars_a_snapshot_as_well() -> None:
-    """A record counts as done only when it was scored or put aside."""
+    """A record is done only when its score or its dead letter was acknowledged."""
     it = rig([message(0, "a", "x"), b"{", message(1, "a", "x")])
     lossy = DeadLetters(MemorySink(it.aside, fail_after=0), it.clock, DeadLetterLimits(ratio_max=1.0))
     with pytest.raises(DeliveryError):
@@ -568,7 +568,7 @@ def test_a_lost_dead_letter_bars_a_snapshot_as_well() -> None:
 
 
 def test_a_refused_snapshot_is_taken_again_later() -> None:
-    """The stream goes on until `failures_max` in a row were refused; a kept one forgives the others."""
+    """The stream goes on until `failures_max` in a row failed; a successful write resets the count."""
     store = MemoryStore(refused=[1, 2, 4, 5])
     it = Rig(filled(stream(200)), lambda: store)
     summary = it.run(snapshots=SnapshotSettings(interval_records=8, failures_max=3))
@@ -579,7 +579,7 @@ def test_a_refused_snapshot_is_taken_again_later() -> None:
 
 
 def test_too_many_refused_snapshots_stop_the_engine() -> None:
-    """Records are not learned for ever without being kept; each attempt waits a whole interval."""
+    """The engine does not learn forever without a snapshot; each attempt waits a whole interval."""
     store = MemoryStore(refused=range(1, 9))
     it = Rig(filled(stream(400)), lambda: store)
     with pytest.raises(StorageError, match="No space left"):
@@ -588,7 +588,7 @@ def test_too_many_refused_snapshots_stop_the_engine() -> None:
             snapshots=SnapshotSettings(interval_records=8, failures_max=3),
         )
     assert store.asked == 3
-    # a refusal is known one record later, and the next interval begins then
+    # The engine learns of a failure one record later, and the next interval begins then.
     assert sum(it.scores.end) + sum(it.aside.end) == 3 * 9
 
 
@@ -596,13 +596,13 @@ ONE_BY_ONE = EngineSettings(start="earliest", batch_records_max=1)
 
 
 def test_the_stream_goes_on_while_a_snapshot_is_written() -> None:
-    """One at a time, each of the moment when it was begun; nothing in it is of what was learned since."""
+    """Snapshots are written one at a time; each holds the state of the moment when it was begun."""
     values = [message(i, f"lunch {i} win", "ham" if i % 3 else "spam") for i in range(40)]
     it = rig(values)
     source = MemorySource(it.log)
 
     def progress() -> None:
-        """Hold the first write until 30 were published; from then on let whatever comes through."""
+        """Hold the first write until 30 scores were published; then permit every write."""
         if sum(it.scores.end) == 30:
             store.let.release()
             engine.snapshots.writer.wait()
@@ -627,7 +627,7 @@ def test_the_stream_goes_on_while_a_snapshot_is_written() -> None:
     assert ends[-1] == 40
     assert store.at_once_max == 1
     assert summary.snapshots == len(kept)
-    # everything before was acknowledged as a write began, and its offsets were committed only after it
+    # When a write began, all earlier scores were acknowledged; its offsets were committed only afterwards.
     assert store.notes == [
         (end, {P0: before} if before else {}) for end, before in zip(ends, [0, *ends], strict=False)
     ]
@@ -645,7 +645,7 @@ def test_the_stream_goes_on_while_a_snapshot_is_written() -> None:
 
 @pytest.mark.parametrize("survives", [True, False])
 def test_a_crash_while_a_snapshot_is_written_changes_nothing(survives: bool) -> None:
-    """Whether the write comes to its end or not: what is in force is whole, and the rest is read again."""
+    """Whether or not the write succeeds, the newest snapshot is intact and later records are read again."""
     values = stream(60)
     store = HeldStore(refused=[] if survives else [1])
     it = Rig(filled([*values[:20], CRASH, *values[20:]]), lambda: store)
@@ -667,7 +667,7 @@ def test_a_crash_while_a_snapshot_is_written_changes_nothing(survives: bool) -> 
 
 @pytest.mark.parametrize("refused", [[], [1]])
 def test_a_stop_waits_for_the_snapshot_in_flight_and_takes_a_last_one(refused: list[int]) -> None:
-    """Kept or refused, what it lacked is in the last."""
+    """Whether that snapshot is written or refused, the last one holds everything."""
     store = HeldStore(refused=refused)
     it = Rig(filled([message(i, "lunch", "ham") for i in range(15)]), lambda: store)
     engine = it.engine(settled=False, settings=ONE_BY_ONE, snapshots=SnapshotSettings(interval_records=8))
@@ -686,7 +686,7 @@ def test_a_stop_waits_for_the_snapshot_in_flight_and_takes_a_last_one(refused: l
 
 
 def test_a_mistake_in_the_writers_thread_stops_the_engine() -> None:
-    """It is no full disk: nothing is forgiven."""
+    """Unlike a full disk, a defect is never tolerated."""
 
     class Mistaken(MemoryStore):
         def write(self, snapshot: Snapshot) -> int:
@@ -699,7 +699,7 @@ def test_a_mistake_in_the_writers_thread_stops_the_engine() -> None:
 
 
 def test_a_snapshot_is_due_when_its_time_has_come() -> None:
-    """Every third batch, when each takes ten seconds and the interval is thirty."""
+    """With ten seconds per batch and an interval of thirty, there is one every third batch."""
     it = rig([message(i, "lunch", "ham") for i in range(12)])
     kept: list[int] = []
 
@@ -718,14 +718,14 @@ def test_a_snapshot_is_due_when_its_time_has_come() -> None:
 
 
 def test_nothing_read_is_no_reason_for_a_snapshot() -> None:
-    """A restart at the end of the log leaves the directory as it is."""
+    """A restart at the end of the log writes no file."""
     it = rig(stream(10))
     it.run()
     assert it.run().snapshots == 0
 
 
 def test_the_offsets_of_a_snapshot_are_committed_after_it() -> None:
-    """As advice for lag tools, which see what a restart would see; the lag is on the metrics page."""
+    """Lag tools then see the offsets of a restart; the lag is on the metrics page."""
     it = rig(stream(20))
     source = MemorySource(it.log)
     it.run(source=source)
@@ -736,7 +736,7 @@ def test_the_offsets_of_a_snapshot_are_committed_after_it() -> None:
 
 
 def test_stop_finishes_the_batch_in_hand_and_keeps_it() -> None:
-    """What was published is in the snapshot, and what was not begun is left for the next start."""
+    """The snapshot covers all published scores; the next start reads the rest."""
     it = rig([message(i, "lunch", "ham") for i in range(20)])
     engine = it.engine()
     engine.delivery.sink = HookedSink(it.scores, engine.stop)
@@ -749,7 +749,7 @@ def test_stop_finishes_the_batch_in_hand_and_keeps_it() -> None:
 
 
 def test_closing_lets_the_next_engine_have_the_directory(tmp_path: Path) -> None:
-    """Until then it is refused: two learners would overwrite each other."""
+    """Before that it is refused, because two learners would overwrite each other."""
     it = Rig(filled(stream(10)), lambda: SnapshotDirectory(tmp_path / "s"))
     engine = it.engine()
     with pytest.raises(StorageError, match="in use by another learner"):
@@ -759,11 +759,11 @@ def test_closing_lets_the_next_engine_have_the_directory(tmp_path: Path) -> None
     it.run()
 
 
-# ---- what it refuses to go on from
+# ---- what it refuses to resume from
 
 
 def test_begin_from_keeps_what_was_learned_and_drops_the_offsets() -> None:
-    """And says so in the lineage."""
+    """The lineage says where the statistics came from."""
     history = rig(stream(30, seed=2))
     history.run()
     begun = history.store().newest()
@@ -781,7 +781,7 @@ def test_begin_from_keeps_what_was_learned_and_drops_the_offsets() -> None:
 
 
 def test_begin_from_another_reading_is_noted() -> None:
-    """As at any other start."""
+    """A changed reading is noted at a first start as at any other."""
     history = rig(stream(30))
     history.run(classifier=NaiveBayes(TEXT_ONLY, head="product"))
     begun = history.store().newest()
@@ -793,7 +793,7 @@ def test_begin_from_another_reading_is_noted() -> None:
 
 
 def test_another_topic_of_the_same_name_is_refused() -> None:
-    """Its offsets count other records."""
+    """Its offsets number other records."""
     it = rig(stream(10))
     it.run()
     it.log = MemoryLog(topic_id="memory-2")
@@ -804,7 +804,7 @@ def test_another_topic_of_the_same_name_is_refused() -> None:
 
 
 def test_records_deleted_before_they_were_learned_stop_the_engine() -> None:
-    """Fail closed: a gap in learning is for people to decide about."""
+    """Only people may decide to leave a gap in what is learned."""
     it = rig(stream(10))
     it.run()
     for value in stream(10):
@@ -828,7 +828,7 @@ def test_records_deleted_before_they_were_learned_stop_the_engine() -> None:
     ],
 )
 def test_statistics_of_other_settings_are_refused(changed: dict[str, Any], path: str) -> None:
-    """With the setting that differs: the counts would mean something else."""
+    """The error names the setting that differs; the counts would have another meaning."""
     it = rig(stream(10))
     it.run()
     with pytest.raises(SnapshotError, match=rf"made with other settings: {path}"):
@@ -836,7 +836,7 @@ def test_statistics_of_other_settings_are_refused(changed: dict[str, Any], path:
 
 
 def test_another_reading_is_allowed_and_noted() -> None:
-    """Once, when it changes; a start without a change adds nothing and forgets nothing."""
+    """The lineage gets one event per change; a start without a change leaves it alone."""
     it = rig(stream(10))
     it.run()
     smoother = View("words", Words(), Multinomial(Laplace(0.5)))
@@ -855,7 +855,7 @@ def test_another_reading_is_allowed_and_noted() -> None:
 
 
 def test_a_stream_that_is_mostly_refused_stops_the_engine() -> None:
-    """And the snapshot is as before."""
+    """No snapshot is taken."""
     it = rig([b"{"] * 20)
     limits = DeadLetterLimits(ratio_max=0.5, ratio_window_records=10)
     with pytest.raises(DataError, match="14 of the last 14 records became dead letters"):
@@ -887,7 +887,7 @@ AMOUNTS = st.one_of(
 def test_whatever_was_learned_can_be_gone_on_from(
     drawn: list[tuple[list[str], float | None, str, float]],
 ) -> None:
-    """Any weights and numbers that a record may hold: a snapshot of them is one that restores."""
+    """A snapshot can be restored, whatever weights and numbers its records held."""
     views = [View("words", Words()), View("amount", Number("amount"))]
     parts: dict[str, Any] = {"decoder": Decoder(MessageFields(weight="weight", number=("amount",)))}
     it = rig(
@@ -902,7 +902,7 @@ def test_whatever_was_learned_can_be_gone_on_from(
 
 
 def test_a_model_of_numbers_alone_goes_on_from_its_snapshot() -> None:
-    """It counts no token, and its snapshot says so."""
+    """A model without a text view counts no tokens; its snapshot can be restored too."""
     values: list[bytes | None] = [
         orjson.dumps({"amount": i % 7, "label": "high" if i % 7 > 3 else "low"}) for i in range(40)
     ]
@@ -921,7 +921,7 @@ def test_a_model_of_numbers_alone_goes_on_from_its_snapshot() -> None:
 
 
 def test_until_end_stops_at_the_end_there_was_at_the_start() -> None:
-    """Even where records come in as fast as they are read."""
+    """It stops even if new records arrive as fast as they are read."""
     it = rig([message(i, "lunch", "ham") for i in range(20)])
 
     def more() -> None:
@@ -933,7 +933,7 @@ def test_until_end_stops_at_the_end_there_was_at_the_start() -> None:
 
 
 def test_until_end_reads_to_the_finish_where_ends_are_unknown() -> None:
-    """An empty poll of a pipe is no end."""
+    """An empty poll of a pipe does not end the run."""
 
     class Pipe(MemorySource):
         polls = 0
@@ -951,7 +951,7 @@ def test_until_end_reads_to_the_finish_where_ends_are_unknown() -> None:
 
 
 def test_gaps_and_unreadable_offsets_are_accounted_for() -> None:
-    """The identity holds, in the accounts and on the metrics page; each unreadable range leaves a stub."""
+    """The identity holds in accounts and metrics; each unreadable range leaves an empty dead letter."""
     values = [message(0, "a", "x"), b"gap", b"torn", None, b"gap", message(1, "a", None), b"{", b"torn"]
     it = rig(values)
     summary = it.run(source=HolesSource(it.log), settings=EngineSettings("earliest", batch_records_max=3))

@@ -1,4 +1,4 @@
-"""The guard: what a source may teach, and what is certain already; decided alike after a crash."""
+"""The guard's quota per source and limit of certainty, which decide the same after a crash."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIELDS = MessageFields(category=("from",))
 
 
 def mail(n: int, seed: int = 0) -> list[bytes | Mark | None]:
-    """A stream of few senders, some labelled."""
+    """Return a stream from few senders; some messages are labelled."""
     draw = random.Random(seed)
     return [
         orjson.dumps(
@@ -44,12 +44,12 @@ def mail(n: int, seed: int = 0) -> list[bytes | Mark | None]:
 
 
 def batch(senders: list[str | None], labels: list[str | None], text: str = "win") -> Batch:
-    """Messages of one text."""
+    """Return messages with the same text."""
     return Batch({"text": [text] * len(senders), "from": senders}, labels)
 
 
 def test_F3_a_source_teaches_its_quota_and_no_more() -> None:
-    """The others go on, and those without a source share one quota; each score says so."""
+    """Other sources are not affected; messages without a source share one quota; each score has a flag."""
     guard, model = Guard(GuardSettings(source="from", quota=2)), NaiveBayes(TEXT_ONLY)
     senders = ["mallory"] * 4 + ["ann", None, None, None]
     scores = guard.step(model, P0, range(8), batch(senders, ["spam"] * 8))
@@ -58,8 +58,8 @@ def test_F3_a_source_teaches_its_quota_and_no_more() -> None:
     assert model.learned == 5
 
 
-def test_a_window_is_so_many_offsets_of_a_partition() -> None:
-    """Each partition has its own, and unlabelled messages do not count."""
+def test_a_window_is_a_fixed_number_of_offsets_of_a_partition() -> None:
+    """Each partition has its own windows, and unlabelled messages do not count."""
     guard, model = Guard(GuardSettings(source="from", quota=1, window_records=10)), NaiveBayes(TEXT_ONLY)
     first = guard.step(model, P0, [7, 8, 9, 10, 11], batch(["m"] * 5, [None, "a", "a", "a", "a"]))
     other = guard.step(model, Partition("mail", 1), [9], batch(["m"], ["a"]))
@@ -69,7 +69,7 @@ def test_a_window_is_so_many_offsets_of_a_partition() -> None:
 
 
 def test_F3_what_the_model_is_certain_of_is_not_learned() -> None:
-    """A thousand more of the same teach nothing; a contradiction is learned."""
+    """Repeated messages are not learned once the model is certain; a contradicting label is."""
     guard, model = Guard(GuardSettings(learn_below=0.95)), NaiveBayes(TEXT_ONLY, head="product")
     guard.step(model, P0, [0, 1], Batch({"text": ["win money prize", "lunch at noon"]}, ["spam", "ham"]))
     scores = guard.step(model, P0, range(50), Batch({"text": ["win money prize"] * 50}, ["spam"] * 50))
@@ -87,7 +87,7 @@ def test_F3_what_the_model_is_certain_of_is_not_learned() -> None:
 
 
 def test_an_only_class_is_learned_however_certain() -> None:
-    """Or the shares of the classes would depend on which came first."""
+    """Otherwise the classes' shares would depend on which came first."""
     guard, model = Guard(GuardSettings(learn_below=0.5)), NaiveBayes(TEXT_ONLY)
     guard.step(model, P0, range(5), Batch({"text": ["win"] * 5}, ["spam"] * 5))
 
@@ -100,8 +100,10 @@ def test_an_only_class_is_learned_however_certain() -> None:
     seed=st.integers(0, 5),
     half_life_s=st.sampled_from([None, 50.0]),
 )
-def test_pieces_are_decided_as_the_whole(cuts: list[int], seed: int, half_life_s: float | None) -> None:
-    """Wherever polls end: the same scores, flags and state; each message keeps its own time."""
+def test_a_stream_in_pieces_is_decided_like_the_whole(
+    cuts: list[int], seed: int, half_life_s: float | None
+) -> None:
+    """Scores, flags and state do not depend on where polls end; each message keeps its own time."""
     chosen = GuardSettings(source="from", quota=3, window_records=30, learn_below=0.7)
     draw = random.Random(seed)
     whole = Batch(
@@ -142,8 +144,8 @@ def test_pieces_are_decided_as_the_whole(cuts: list[int], seed: int, half_life_s
         {"source": "from", "quota": 3, "learn_below": 0.8},
     ],
 )
-def test_a_crash_changes_nothing_of_what_is_decided(chosen: dict[str, object]) -> None:
-    """The open windows are in the snapshot, and the rest follows from the records."""
+def test_a_crash_does_not_change_what_is_decided(chosen: dict[str, object]) -> None:
+    """A snapshot holds the open windows; all else follows from the records."""
     guard = GuardSettings(window_records=50, **chosen)  # type: ignore[arg-type]
     parts: dict[str, Any] = {
         "decoder": Decoder(FIELDS),
@@ -176,7 +178,7 @@ def _through(it: Rig, parts: dict[str, Any], chosen: GuardSettings) -> dict[str,
 
 
 def test_what_was_not_learned_is_counted() -> None:
-    """By reason; and a guarded label is no unlabelled message."""
+    """Withheld labels are counted by reason, and their messages are still scored."""
     it = rig(mail(60))
     summary = it.run(decoder=Decoder(FIELDS), guard=Guard(GuardSettings(source="from", quota=1)))
     guarded = it.metrics.registry.get_sample_value("streamnb_guarded_total", {"reason": "quota"})
@@ -187,7 +189,7 @@ def test_what_was_not_learned_is_counted() -> None:
 
 
 def test_a_source_that_no_message_carries_is_refused() -> None:
-    """A quota that never holds would be a false peace."""
+    """A quota that never applies would only seem to protect."""
     with pytest.raises(SettingsError, match=r"absent from `message.category`"):
         build_guard(Settings(guard=GuardSettings(source="from")))
     assert build_guard(Settings()) is None
@@ -204,13 +206,13 @@ def test_a_source_that_no_message_carries_is_refused() -> None:
     ],
 )
 def test_limits_out_of_range_are_refused(bad: dict[str, float]) -> None:
-    """At the start, not at the first record."""
+    """They are refused at the start, not at the first record."""
     with pytest.raises(ValueError, match="must be"):
         GuardSettings(**bad)  # type: ignore[arg-type]
 
 
-def test_what_is_no_guards_is_refused() -> None:
-    """A snapshot may come from anywhere."""
+def test_values_that_are_not_a_guards_are_refused() -> None:
+    """A snapshot may come from anywhere, so its guard values are checked."""
     guard = Guard(GuardSettings())
     guard.restore(None)
     values: object

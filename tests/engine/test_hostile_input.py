@@ -1,4 +1,4 @@
-"""The catalogue's rows of bad input, through the whole engine: it goes on, nothing is unaccounted for."""
+"""Every kind of bad input through the whole engine: it goes on, and each record is accounted for."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from streamnb.wire.message import Decoder, MessageFields
 from tests.engine.test_engine import assert_everything_is_accounted_for, message, plain_loop, rig
 from tests.fuzz.records import Fuzz
 
-Rows = Sequence[tuple[bytes | None, str]]  # a record, and why it is put aside; "" where it is scored
+Rows = Sequence[tuple[bytes | None, str]]  # a record and the reason of its dead letter; "" if it is scored
 
 
 def passed(rows: Rows) -> list[dict[str, object]]:
-    """Send records through an engine, each between two good ones; the scores of those that have one."""
+    """Send records through an engine, each between two good ones, and return their scores."""
     values: list[bytes | None] = []
     for i, (value, _) in enumerate(rows):
         values += [message(i, "lunch at noon", "ham"), value]
@@ -45,46 +45,46 @@ def passed(rows: Rows) -> list[dict[str, object]]:
 
 
 def test_A1_what_is_not_one_json_document_is_put_aside() -> None:
-    """Empty, white, cut off, followed by more."""
+    """This includes empty values, white space, cut documents and trailing bytes."""
     broken = [b"", b" \r\n", b"hello", b'{"text": "a', b'{"text": "a"} x', b'{"text": "a"}\n{"text": "b"}']
     passed([(value, "json_syntax") for value in broken])
 
 
 def test_A2_what_is_not_utf_8_is_put_aside() -> None:
-    """Overlong forms, surrogates, byte order marks and UTF-16 too."""
+    """This includes overlong forms, surrogates, byte order marks and UTF-16."""
     broken = [b'{"text": "\xff"}', b'{"text": "\xc0\xaf"}', b'{"text": "\xed\xa0\x80"}']
     marked = [b'\xef\xbb\xbf{"text": "a"}', '{"text": "a"}'.encode("utf-16")]
     passed([(value, "encoding") for value in broken + marked])
 
 
 def test_A3_half_a_surrogate_pair_is_put_aside() -> None:
-    """Accepted, its score could not be written."""
+    """If it were accepted, its score could not be encoded."""
     passed(
         [(b'{"text": "\\ud800"}', "lone_surrogate"), (b'{"id": "\\udfff", "text": "a"}', "lone_surrogate")]
     )
 
 
 def test_A4_of_two_equal_keys_the_last_one_counts() -> None:
-    """In the score as in what is learned."""
+    """This holds for the score and for what is learned."""
     (score,) = passed([(b'{"id": "a", "text": "x", "label": "ham", "id": "b", "label": "spam"}', "")])
 
     assert score["id"] == "b"
 
 
 def test_A5_deep_nesting_is_put_aside() -> None:
-    """Closed or not."""
+    """It is refused whether or not the brackets are closed."""
     passed([(b"[" * 10**6, "too_deep"), (b'{"a":' * 10**5 + b"1" + b"}" * 10**5, "too_deep")])
 
 
-def test_A6_numbers_that_are_none_are_put_aside() -> None:
-    """NaN, infinities, 1e400, 5,000 digits; -0.0 and the smallest ones are numbers."""
+def test_A6_numbers_that_no_float_holds_are_put_aside() -> None:
+    """NaN, infinities, 1e400 and 5,000 digits are refused; -0.0 and the smallest numbers are not."""
     none = [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"9" * 5000]
     rows: list[tuple[bytes | None, str]] = [(b'{"text": "a", "x": %b}' % n, "number_range") for n in none]
     passed([*rows, (b'{"text": "a", "x": -0.0}', ""), (b'{"text": "a", "x": 5e-324}', "")])
 
 
 def test_A7_an_id_that_is_not_the_same_number_everywhere_is_put_aside() -> None:
-    """2^53 itself still is."""
+    """2^53 itself is accepted."""
     big = [b"9007199254740993", b"18446744073709551616", b"1e300"]
     rows: list[tuple[bytes | None, str]] = [(b'{"text": "a", "id": %b}' % n, "number_range") for n in big]
     (score,) = passed([*rows, (b'{"text": "a", "id": 9007199254740992}', "")])
@@ -92,8 +92,8 @@ def test_A7_an_id_that_is_not_the_same_number_everywhere_is_put_aside() -> None:
     assert score["id"] == 9007199254740992
 
 
-def test_A8_nothing_becomes_text_that_was_none() -> None:
-    """A null label is no label."""
+def test_A8_values_of_another_type_do_not_become_text() -> None:
+    """Wrong types are refused; a null label means no label."""
     rows: Rows = [(b'{"text": 7}', "schema"), (b'{"text": "a", "label": []}', "label")]
     empty = (b'{"text": "a", "label": ""}', "label")
     (score,) = passed([*rows, empty, (b'{"text": "a", "label": null}', "")])
@@ -101,13 +101,13 @@ def test_A8_nothing_becomes_text_that_was_none() -> None:
     assert score["prediction"]
 
 
-def test_A9_what_is_no_object_is_put_aside() -> None:
-    """Valid JSON though it is."""
+def test_A9_a_document_that_is_not_an_object_is_put_aside() -> None:
+    """It is put aside although it is valid JSON."""
     passed([(value, "schema") for value in (b"null", b"[1]", b'"text"', b"7", b"true")])
 
 
 def test_A10_unknown_fields_are_ignored_within_the_limit_of_bytes() -> None:
-    """And past it the record is not parsed."""
+    """A record beyond the limit is not parsed."""
     large = b'{"text": "a", "more": "' + b"x" * 500_000 + b'"}'
     (score,) = passed([(large, ""), (b'{"text": "a", "more": "' + b"x" * (1 << 20) + b'"}', "oversized")])
 
@@ -115,19 +115,19 @@ def test_A10_unknown_fields_are_ignored_within_the_limit_of_bytes() -> None:
 
 
 def test_A11_a_tombstone_is_counted_as_such() -> None:
-    """Its dead letter has no value either."""
+    """A tombstone's dead letter has no value either."""
     passed([(None, "tombstone")])
 
 
 def test_A12_a_text_without_tokens_is_scored_and_says_so() -> None:
-    """Labelled it teaches how many of its class there are."""
+    """With a label, it is learned for the class's share."""
     (score, labelled) = passed([(b'{"text": ""}', ""), (b'{"text": " \\t", "label": "ham"}', "")])
 
     assert score["flags"] == labelled["flags"] == ["empty"]
 
 
 def test_A13_long_tokens_and_many_of_them_are_cut() -> None:
-    """A megabyte of either, in bounded time."""
+    """A megabyte of either takes bounded time."""
     began_s = time.perf_counter()
     one, many = passed(
         [
@@ -142,20 +142,20 @@ def test_A13_long_tokens_and_many_of_them_are_cut() -> None:
 
 @pytest.mark.parametrize("written", ["sink", "dead_letters.sink"])
 def test_A21_what_is_written_is_never_read_again(written: str) -> None:
-    """Refused at the start."""
+    """Such settings are refused at the start."""
     from streamnb.config import check_endpoints
 
-    rooms: dict[str, dict[str, object]] = {
+    endpoints: dict[str, dict[str, object]] = {
         "source": {"kind": "kafka", "topics": ["mail", "other"]},
         "sink": {"kind": "kafka", "topic": "scores"},
     }
     aside: dict[str, object] = {"kind": "kafka", "topic": "dead"}
-    (rooms["sink"] if written == "sink" else aside)["topic"] = "other"
+    (endpoints["sink"] if written == "sink" else aside)["topic"] = "other"
     with pytest.raises(SettingsError, match="stands for two of"):
-        check_endpoints(decode_settings({**rooms, "dead_letters": {"sink": aside}}, "test"))
+        check_endpoints(decode_settings({**endpoints, "dead_letters": {"sink": aside}}, "test"))
 
 
-# ---- parsers disagree: what ours says where the others differ
+# ---- what our parser does where others disagree
 
 LENIENT = "accepted"
 TABLE_J: list[tuple[str, bytes, str, str, str]] = [  # what, bytes, ours, json, msgspec
@@ -192,7 +192,7 @@ TABLE_J: list[tuple[str, bytes, str, str, str]] = [  # what, bytes, ours, json, 
 def test_J_parsers_disagree_and_ours_refuses_what_they_do_not_agree_on(
     value: bytes, ours: str, plain: str, other: str
 ) -> None:
-    """What one reader of a topic takes and another refuses must not teach: only equal keys go through."""
+    """A record that some parsers accept and others refuse is not learned, except one with equal keys."""
     records = RecordBatch(Partition("mail", 0), [0], [value], [None], [-1], [()], 1)
     refused = Decoder(MessageFields()).decode(records).refused
 
@@ -202,7 +202,7 @@ def test_J_parsers_disagree_and_ours_refuses_what_they_do_not_agree_on(
 
 
 def verdict(loads: Callable[[bytes], object], value: bytes) -> str:
-    """What a parser says of a document."""
+    """Return what a parser does with a document."""
     try:
         loads(value)
     except (ValueError, RecursionError, msgspec.MsgspecError) as error:
@@ -211,7 +211,7 @@ def verdict(loads: Callable[[bytes], object], value: bytes) -> str:
 
 
 def test_fuzzed_records_are_scored_or_put_aside_each_of_them() -> None:
-    """Through decode, score, learn and encode; more by `python -m tests.fuzz.records --runs 10000000`."""
+    """They are decoded, scored, learned and encoded; `python -m tests.fuzz.records --runs N` runs more."""
     counts = Fuzz(seed=0).run(100_000)
 
     assert counts["records"] == counts["scored"] + counts["put aside"] == 100_000
@@ -219,8 +219,8 @@ def test_fuzzed_records_are_scored_or_put_aside_each_of_them() -> None:
 
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf"), -1.0, 0.0, 1e308])
-def test_F5_a_weight_that_is_none_changes_nothing(weight: float) -> None:
-    """One would make every later score NaN, for ever."""
+def test_F5_an_invalid_weight_changes_nothing(weight: float) -> None:
+    """If it were learned, every later score would be NaN."""
     model = NaiveBayes(TEXT_ONLY)
     model.learn_one({"text": "win money"}, "spam")
     before = model.digest()
@@ -231,7 +231,7 @@ def test_F5_a_weight_that_is_none_changes_nothing(weight: float) -> None:
 
 
 def test_F6_the_heaviest_labels_add_up_exactly() -> None:
-    """A thousand of 1e9 are 1e12, and one more is one more; what would pass 2^53 cannot be reached by few."""
+    """A thousand weights of 1e9 add up to 1e12, and a weight of 1 still adds 1 to that."""
     model = NaiveBayes(TEXT_ONLY, head="product")
     for _ in range(1000):
         model.learn_one({"text": "win"}, "spam", weight=WEIGHT_MAX)

@@ -1,4 +1,4 @@
-"""The metrics page: what an operator watches, where she asked for it."""
+"""The metrics, and the page that shows them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamnb.transports.memory import MemoryLog, MemorySource
 
 
 def free_port() -> int:
-    """A port that nobody listened on a moment ago."""
+    """Return a port that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -33,7 +33,7 @@ def test_two_engines_count_for_themselves() -> None:
 
 
 def source_of(topic: str, n: int) -> MemorySource:
-    """A source whose only partition has `n` records."""
+    """Return a source whose only partition has `n` records."""
     log = MemoryLog(topic=topic)
     for _ in range(n):
         log.append(b"{}")
@@ -42,8 +42,8 @@ def source_of(topic: str, n: int) -> MemorySource:
     return source
 
 
-def test_where_a_partition_stands() -> None:
-    """Its next offset; its lag where the end is known, and never below 0."""
+def test_next_offset_and_lag_of_a_partition_are_shown() -> None:
+    """The lag is shown where the log's end is known, and is never below 0."""
     metrics = Metrics()
     labels = {"topic": "mail", "partition": "0"}
     metrics.note_lag(source_of("mail", 0), {Partition("mail", 2): Account(0, 40)})
@@ -56,7 +56,7 @@ def test_where_a_partition_stands() -> None:
 
 
 def test_a_topic_cannot_write_lines_of_its_own() -> None:
-    """Quotes and line ends in a name are escaped."""
+    """Quotes and line ends in a topic's name are escaped."""
     metrics = Metrics()
     topic = 'a"} 1\nforged 7'
     metrics.note_lag(source_of(topic, 1), {Partition(topic, 0): Account(0, 1)})
@@ -66,7 +66,7 @@ def test_a_topic_cannot_write_lines_of_its_own() -> None:
 
 
 def test_a_taken_port_is_refused_by_name() -> None:
-    """One sentence with the address and why."""
+    """The error names the address and the reason."""
     metrics = Metrics()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -77,12 +77,12 @@ def test_a_taken_port_is_refused_by_name() -> None:
 
 
 def test_no_port_is_no_page() -> None:
-    """The default."""
+    """Without a port, which is the default, nothing is served."""
     Metrics().serve(MetricsSettings())
 
 
 def test_a_served_page_shows_the_counters() -> None:
-    """In Prometheus' text form."""
+    """The page has Prometheus' text format."""
     metrics = Metrics()
     metrics.learned.inc(5)
     port = free_port()
@@ -91,8 +91,8 @@ def test_a_served_page_shows_the_counters() -> None:
         assert "streamnb_learned_total 5.0" in answer.read().decode()
 
 
-def test_an_engine_shows_its_own_figures_in_the_place_of_the_one_before() -> None:
-    """One that begins again after a fault does not stand on the page twice."""
+def test_an_engine_replaces_the_figures_of_the_one_before() -> None:
+    """After a restart inside the process, the page shows each figure once."""
     metrics = Metrics()
     for _ in range(2):
         metrics.show(LiveEvaluation())

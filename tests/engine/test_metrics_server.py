@@ -1,4 +1,4 @@
-"""The metrics page's server: whoever asks, and however, it costs the stream next to nothing."""
+"""The metrics page's server: no client, however it behaves, costs the stream much."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADDRESS = "127.0.0.1"
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Of a page that is being served."""
+    """Return the port of a page that is being served."""
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         port: int = probe.getsockname()[1]
@@ -29,7 +29,7 @@ def port() -> Iterator[int]:
 
 
 def answer(port: int, request: bytes) -> bytes:
-    """All that comes back until the other side hangs up; nothing if it does so at once."""
+    """Return all bytes until the server closes the connection; none if it does so at once."""
     said = b""
     try:
         with socket.create_connection((ADDRESS, port), timeout=30) as connection:
@@ -42,27 +42,27 @@ def answer(port: int, request: bytes) -> bytes:
 
 
 def test_it_shows_the_metrics(port: int) -> None:
-    """As text, to whoever asks for it."""
+    """A request gets the metrics as text."""
     said = answer(port, b"GET /metrics HTTP/1.0\r\n\r\n")
     assert b" 200 OK\r\n" in said
     assert b"streamnb_learned_total 0.0" in said
 
 
 def test_G1_a_body_is_not_waited_for(port: int) -> None:
-    """A gigabyte may be announced; nobody reads it."""
+    """A request may announce a gigabyte; the server does not read it."""
     said = answer(port, b"GET /metrics HTTP/1.1\r\nContent-Length: 1073741824\r\n\r\n" + b"x" * 1000)
-    assert b"streamnb_learned_total 0.0" in said or said == b""  # hung up on before all of it was sent
+    assert b"streamnb_learned_total 0.0" in said or said == b""  # closed before all of it was sent
     assert b" 200 OK\r\n" in answer(port, b"GET /metrics HTTP/1.0\r\n\r\n")
 
 
 def test_G1_a_line_without_end_is_cut_off(port: int) -> None:
-    """And the next is answered."""
+    """The next request is answered."""
     assert b" 200 " not in answer(port, b"GET /" + b"x" * (1 << 17))
     assert b" 200 OK\r\n" in answer(port, b"GET /metrics HTTP/1.0\r\n\r\n")
 
 
-def test_G2_those_who_say_nothing_are_few_and_hung_up_on(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three hundred take the threads of sixteen; when their time is over the page is there again."""
+def test_G2_idle_connections_are_few_and_are_closed(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three hundred idle clients get 16 threads; after their time is over, requests are answered again."""
     monkeypatch.setattr(metrics_server, "CONNECTION_S_MAX", 2.0)
     before = threading.active_count()
     with ExitStack() as stack:
@@ -70,7 +70,7 @@ def test_G2_those_who_say_nothing_are_few_and_hung_up_on(port: int, monkeypatch:
             idle = stack.enter_context(socket.create_connection((ADDRESS, port), timeout=30))
             if number % 2:
                 idle.sendall(b"GET /metrics HTTP/1.1\r\nX-Slow: ")  # a request that is never finished
-        assert threading.active_count() <= before + 2 * CONNECTIONS_MAX  # and as many timers
+        assert threading.active_count() <= before + 2 * CONNECTIONS_MAX  # each has a timer's thread too
         deadline = time.monotonic() + 60
         while b" 200 OK\r\n" not in answer(port, b"GET /metrics HTTP/1.0\r\n\r\n"):
             assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""One learner to a snapshot directory: a second is refused, and one that lost its place publishes nothing."""
+"""One learner per snapshot directory: a second is refused, and one that lost the lock writes nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EMPTY = Snapshot({}, {}, {}, {}, {}, {})
 
 
 def holder(directory: Path) -> subprocess.Popen[str]:
-    """Another process that holds the directory, writes a snapshot, and another one when it is told to."""
+    """Start a process that holds the directory, writes a snapshot, and a second one on a line of input."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(directory)],
         stdin=subprocess.PIPE,
@@ -43,7 +43,7 @@ def holder(directory: Path) -> subprocess.Popen[str]:
 
 
 def test_B11_a_second_learner_is_refused_and_told_who_holds_the_directory(tmp_path: Path) -> None:
-    """By process and machine; also while the first stands still."""
+    """The error names its process and machine, even while the first one is stopped."""
     process = holder(tmp_path)
     process.send_signal(signal.SIGSTOP)
     with pytest.raises(StorageError, match=f"another learner; the lock file names process {process.pid} on "):
@@ -55,7 +55,7 @@ def test_B11_a_second_learner_is_refused_and_told_who_holds_the_directory(tmp_pa
 
 
 def test_the_one_before_is_killed_and_the_next_has_the_next_epoch(tmp_path: Path) -> None:
-    """Nothing has to be cleared away by hand."""
+    """Nobody has to remove a stale lock by hand."""
     epochs = []
     for _ in range(2):
         process = subprocess.Popen(
@@ -74,7 +74,7 @@ def test_the_one_before_is_killed_and_the_next_has_the_next_epoch(tmp_path: Path
 def test_B12_a_learner_whose_directory_was_moved_and_taken_over_publishes_nothing_there(
     tmp_path: Path,
 ) -> None:
-    """Stopped, its directory put elsewhere and made again: its lock is on the old one, its path is not."""
+    """Its directory was moved and made again while it was stopped: its lock is on the old one."""
     directory = tmp_path / "snapshots"
     process = holder(directory)
     process.send_signal(signal.SIGSTOP)
@@ -93,7 +93,7 @@ def test_B12_a_learner_whose_directory_was_moved_and_taken_over_publishes_nothin
 
 
 def test_a_lock_that_the_file_system_let_slip_is_noticed(tmp_path: Path) -> None:
-    """As over a network: both hold it, and the later epoch counts."""
+    """On a network file system two may hold the lock; then the later epoch counts."""
     store = SnapshotDirectory(tmp_path)
     store.write(EMPTY)
     (tmp_path / "lock").write_bytes(b"epoch 9, process 1 on elsewhere since yesterday\n")
@@ -105,7 +105,7 @@ def test_a_lock_that_the_file_system_let_slip_is_noticed(tmp_path: Path) -> None
 
 
 def test_a_lock_file_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
-    """It was empty."""
+    """That file was empty."""
     (tmp_path / "lock").touch()
     with lock_directory(tmp_path) as lock:
         assert lock.epoch == 1

@@ -1,4 +1,4 @@
-"""A restart goes on where the snapshot stands, or says what is missing and what would allow it."""
+"""A restart resumes at its snapshot, or stops and says what is missing and which setting would allow it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ A, B, C, D = (Partition("mail", n) for n in range(4))
 
 
 def test_every_missing_range_is_named_with_the_setting_that_would_allow_it() -> None:
-    """Not only the first: an operator decides about all of them."""
+    """The error names all ranges, because an operator decides about all of them."""
     at, begin, end = {A: 4, B: 9, C: 2, D: 3}, {A: 6, B: 0, D: 3}, {A: 8, B: 7, D: 3}
     with pytest.raises(PositionError) as caught:
         check_positions(at, begin, end)
@@ -40,7 +40,7 @@ def test_every_missing_range_is_named_with_the_setting_that_would_allow_it() -> 
 
 
 def test_what_was_skipped_is_accounted_for_and_told() -> None:
-    """Records never read are lost; a log that was cut off begins a new account; what is gone has none."""
+    """Records never read are lost; a shorter log gets a new account; a removed partition has none."""
     accounts: Accounts = {A: Account(0, 4, scored=4), B: Account(0, 9, scored=9), C: Account(0, 2, gaps=2)}
 
     assert skip(accounts, {A: 6, B: 7, C: None}) == [
@@ -53,7 +53,7 @@ def test_what_was_skipped_is_accounted_for_and_told() -> None:
 
 
 def test_B6_records_that_retention_removed_stop_the_engine_or_are_noted_for_ever() -> None:
-    """Without `engine.on_data_loss` nothing goes on; with it every later snapshot says what is lost."""
+    """By default the engine stops; with `skip`, every later snapshot records what was lost."""
     it = rig(stream(10))
     it.run()
     for value in stream(10, seed=2):
@@ -74,7 +74,7 @@ def test_B6_records_that_retention_removed_stop_the_engine_or_are_noted_for_ever
 
 
 def test_B7_a_log_that_ends_before_the_position_stops_the_engine_or_begins_a_new_account() -> None:
-    """Records that were learned are gone from the log; what comes under their numbers now is read."""
+    """Learned records are gone from the log; new records with their offsets are read."""
     it = rig(stream(10))
     it.run()
     shorter = MemoryLog()
@@ -91,7 +91,7 @@ def test_B7_a_log_that_ends_before_the_position_stops_the_engine_or_begins_a_new
 
 
 def test_B7_a_topic_made_again_is_refused_whatever_is_allowed() -> None:
-    """Its offsets number other records: there is nothing to skip."""
+    """Its offsets number other records, so `skip` does not apply."""
     it = rig(stream(10))
     it.run()
     it.log = MemoryLog(topic_id="memory-2")
@@ -100,7 +100,7 @@ def test_B7_a_topic_made_again_is_refused_whatever_is_allowed() -> None:
 
 
 def test_B8_a_partition_that_was_added_is_read_from_its_beginning() -> None:
-    """And accounted for from there."""
+    """Its account begins there too."""
     it = Rig(filled(stream(10)), rig([]).store)
     it.run()
     wider = filled(stream(10))
@@ -118,7 +118,7 @@ def test_B8_a_partition_that_was_added_is_read_from_its_beginning() -> None:
 def test_B8_a_partition_that_is_added_under_the_engine_is_read_from_its_beginning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without a restart, and a restart goes on there; but a topic made again is refused."""
+    """It is read without a restart, and a restart resumes there; a topic made again is refused."""
     it = rig(stream(10))
     added = MemorySource.added
 
@@ -135,11 +135,11 @@ def test_B8_a_partition_that_is_added_under_the_engine_is_read_from_its_beginnin
 
     monkeypatch.setattr(MemorySource, "added", grown)
     grow(it.scores)
-    meanwhile = {p.number: account.next_offset for p, account in it.run().accounts.items()}
-    after = {p.number: account.next_offset for p, account in it.run().accounts.items()}
+    first = {p.number: account.next_offset for p, account in it.run().accounts.items()}
+    second = {p.number: account.next_offset for p, account in it.run().accounts.items()}
 
-    assert meanwhile == {0: 10, 1: 4}  # all there was at the start, and what came with it
-    assert after == {0: 10, 1: 5}
+    assert first == {0: 10, 1: 4}  # all records present at the start, and those of the same poll
+    assert second == {0: 10, 1: 5}
     assert it.model.digest()["order_free"] == plain_loop(it.log).digest()["order_free"]
 
     def made_again(source: MemorySource) -> Mapping[Partition, int]:
@@ -157,7 +157,7 @@ def test_B8_a_partition_that_is_added_under_the_engine_is_read_from_its_beginnin
 
 
 def test_C2_a_crash_during_recovery_changes_nothing() -> None:
-    """However often: a restart that died half way begins again from the same snapshot."""
+    """However often a restart crashes, the next one begins from the same snapshot."""
     it = rig(stream(30))
     it.run()
     for _ in range(5):
@@ -176,7 +176,7 @@ def test_C2_a_crash_during_recovery_changes_nothing() -> None:
 
 
 def test_the_end_of_catching_up_is_a_metric_and_a_line(caplog: pytest.LogCaptureFixture) -> None:
-    """With the number of records that came since the snapshot."""
+    """Both give the number of records read after the snapshot."""
     it = rig(stream(20))
     with caplog.at_level(logging.INFO, logger="streamnb.engine"):
         it.run()
@@ -188,7 +188,7 @@ def test_the_end_of_catching_up_is_a_metric_and_a_line(caplog: pytest.LogCapture
 
 
 def test_what_has_no_end_is_never_behind() -> None:
-    """A pipe is caught up with at once; and once is for good, whatever comes after."""
+    """A log without an end needs no catching up; and once done, catching up stays done."""
     accounts = {A: Account(0, 3, gaps=3)}
     assert CatchUp(None).is_done(accounts)
     behind = CatchUp({A: 4})
@@ -205,7 +205,7 @@ def test_what_has_no_end_is_never_behind() -> None:
     ids=["lost", "counted twice", "below 0"],
 )
 def test_what_does_not_add_up_is_never_kept(account: Account) -> None:
-    """The engine checks its own books before every snapshot: a wrong one is a defect, and stops it."""
+    """The engine checks its accounts before every snapshot; a wrong one is a defect and stops it."""
     with pytest.raises(AccountingError, match="defect of streamnb") as caught:
         check_accounts({P0: account})
     assert caught.value.exit_code == 70
@@ -225,7 +225,7 @@ def test_what_does_not_add_up_is_never_kept(account: Account) -> None:
 
 
 def test_D14_damaged_snapshots_alone_stop_the_engine(tmp_path: Path) -> None:
-    """Beginning anew by itself would forget everything without a word."""
+    """Starting over without being asked would silently forget everything."""
     it = Rig(filled(stream(20)), lambda: SnapshotDirectory(tmp_path))
     it.run()
     for path in tmp_path.glob("*.snb"):
@@ -236,7 +236,7 @@ def test_D14_damaged_snapshots_alone_stop_the_engine(tmp_path: Path) -> None:
 
 
 class Clumsy(NaiveBayes):
-    """A model that fails half-way through the update of one batch: some of its messages are learned."""
+    """A model that fails within the update of its third batch, after learning the batch's messages."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(TEXT_ONLY)
@@ -244,7 +244,7 @@ class Clumsy(NaiveBayes):
         self.batches_left = 3
 
     def step(self, batch: Batch, *, score: bool = True, learn: bool = True) -> Scores:
-        """Learn, then fail."""
+        """Step the batch; raise the error at the third."""
         scores = super().step(batch, score=score, learn=learn)
         self.batches_left -= 1
         if not self.batches_left:
@@ -254,7 +254,7 @@ class Clumsy(NaiveBayes):
 
 @pytest.mark.parametrize("error", [MemoryError(), ValueError("a hook's"), RecursionError()], ids=repr)
 def test_C6_C7_an_error_half_way_through_an_update_is_neither_ignored_nor_kept(error: Exception) -> None:
-    """It ends the process as a kill would: the last snapshot is the state of its offsets."""
+    """It ends the process as a kill would; the last snapshot is the state at its offsets."""
     it = rig(stream(40))
     with pytest.raises(type(error)):
         it.run(classifier=Clumsy(error))

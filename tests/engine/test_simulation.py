@@ -1,4 +1,4 @@
-"""Lives of an engine over a faulty disk and a faulty broker: no schedule of accidents breaks an invariant."""
+"""An engine over a faulty disk and a faulty broker: no schedule of accidents breaks an invariant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = ("Crash", "power cut", "DeliveryError", "StorageError", "TransactionErro
 
 
 def test_C1_no_schedule_of_accidents_breaks_an_invariant(runs: int, seed: int) -> None:
-    """Kills, power cuts, full and failing disks, deliveries lost and doubled, commits of unknown outcome."""
+    """Accidents are kills, power cuts, disk errors, lost and repeated deliveries, and unknown commits."""
     broken, deaths = campaign(range(seed, seed + runs))
 
     assert broken == []
@@ -26,7 +26,7 @@ def test_C1_no_schedule_of_accidents_breaks_an_invariant(runs: int, seed: int) -
 
 
 def test_a_seed_is_the_same_life_every_time() -> None:
-    """What it found can be looked at again."""
+    """So a failure can be reproduced from its seed."""
     for seed in range(20):
         first, second = simulate(seed), simulate(seed)
         assert (first.lives, first.deaths) == (second.lives, second.deaths)
@@ -61,7 +61,7 @@ def _off_by_one(real: Callable[..., dict[str, int]]) -> Callable[..., dict[str, 
     return advance
 
 
-def _published_anew(
+def _nothing_published(
     real: Callable[..., tuple[dict[Partition, int], object]],
 ) -> Callable[..., tuple[dict[Partition, int], object]]:
     def published(*asked: object) -> tuple[dict[Partition, int], object]:
@@ -78,7 +78,7 @@ def _published_anew(
         (FaultyDisk, "fsync", _never_synced, "I5|I6"),
         (Snapshots, "_begin", _without_flush, "I8"),
         (Account, "advance", _off_by_one, "I5|I8|I7"),
-        (delivery, "published_before", _published_anew, "I2 once"),
+        (delivery, "published_before", _nothing_published, "I2 once"),
     ],
     ids=[
         "the directory is not synced",
@@ -91,7 +91,7 @@ def _published_anew(
 def test_a_mistake_is_found(
     monkeypatch: pytest.MonkeyPatch, owner: object, name: str, mistake: Callable[..., object], invariant: str
 ) -> None:
-    """The simulation can fail: each promise taken away breaks the invariant that stands for it."""
+    """The simulation can fail: each mistake breaks the invariant that protects against it."""
     monkeypatch.setattr(owner, name, mistake(getattr(owner, name)))
     broken, _ = campaign(range(80))
 

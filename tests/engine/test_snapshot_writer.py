@@ -1,4 +1,4 @@
-"""The snapshot writer: one in flight, by a thread of its own, and what became of it asked for later."""
+"""The snapshot writer writes one snapshot at a time in a thread; its result is collected later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ACCOUNTS = {Partition("mail", 0): Account(0, 5, scored=5)}
 
 
 class HeldStore:
-    """A store that writes when it is let, and refuses with the errors it was given, one after the other."""
+    """A store that waits for permission to write, and first raises the given errors, one per write."""
 
     def __init__(self, *errors: Exception) -> None:
         self.written: list[Snapshot] = []
@@ -33,11 +33,11 @@ class HeldStore:
         self._errors = list(errors)
 
     def newest(self) -> Snapshot | None:
-        """Nobody asks."""
+        """Fail: the writer never reads."""
         raise AssertionError
 
     def write(self, snapshot: Snapshot) -> int:
-        """Wait, then keep or refuse."""
+        """Wait for permission, then keep the snapshot or raise the next error."""
         assert self.let.acquire(timeout=30)
         self.threads.append(threading.current_thread().name)
         if self._errors:
@@ -46,21 +46,21 @@ class HeldStore:
         return len(self.written)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
 
 def example() -> Snapshot:
-    """A snapshot whose digest is not known yet."""
+    """Return a snapshot whose digest is not known yet."""
     return Snapshot({"learned": 5}, {}, {}, {}, {}, {}, accounts=dict(ACCOUNTS))
 
 
 def a_digest() -> dict[str, str]:
-    """Says which thread computed it."""
+    """Return the name of the thread that computes the digest."""
     return {"all": threading.current_thread().name}
 
 
 class Bench:
-    """A writer and what it stands between."""
+    """A writer, its store, its clock and its metrics."""
 
     def __init__(self, *errors: Exception) -> None:
         self.store = HeldStore(*errors)
@@ -70,19 +70,19 @@ class Bench:
         self.writer = SnapshotWriter(self.store, limits, self.clock, self.metrics)
 
     def through(self) -> None:
-        """One snapshot, from its beginning to its end."""
+        """Write one snapshot and wait for it."""
         self.store.let.release()
         self.writer.begin(example(), a_digest)
         self.writer.wait()
 
     def counted(self, outcome: str) -> float | None:
-        """How many snapshots came to that."""
+        """Return the number of snapshots with this outcome."""
         return self.metrics.registry.get_sample_value("streamnb_snapshots_total", {"outcome": outcome})
 
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """One whose thread has ended when the test has."""
+    """Return a bench whose thread ends with the test."""
     bench = Bench()
     yield bench
     bench.store.let.release(9)
@@ -90,12 +90,12 @@ def bench() -> Iterator[Bench]:
 
 
 def writers() -> list[str]:
-    """The threads that write snapshots."""
+    """Return the names of the threads that write snapshots."""
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("streamnb-snapshot")]
 
 
 def test_a_snapshot_is_collected_once_and_only_when_it_is_kept(bench: Bench) -> None:
-    """With its number and its positions; the caller is never held up."""
+    """It has its number and positions; collecting never waits."""
     assert bench.writer.collect() is None
     bench.writer.begin(example(), a_digest)
     assert bench.writer.collect() is None
@@ -107,7 +107,7 @@ def test_a_snapshot_is_collected_once_and_only_when_it_is_kept(bench: Bench) -> 
 
 
 def test_the_digest_is_the_threads_work(bench: Bench) -> None:
-    """And is in the snapshot that is written."""
+    """The written snapshot holds the digest."""
     bench.through()
     (thread,) = bench.store.threads
     assert thread != threading.current_thread().name
@@ -115,7 +115,7 @@ def test_the_digest_is_the_threads_work(bench: Bench) -> None:
 
 
 def test_the_next_is_due_by_time_or_records_but_not_while_one_is_in_flight(bench: Bench) -> None:
-    """The interval begins with the one before."""
+    """The interval begins when the snapshot before was begun."""
     bench.writer.schedule()
     assert not bench.writer.is_due(99)
     assert bench.writer.is_due(100)
@@ -134,7 +134,7 @@ def test_the_next_is_due_by_time_or_records_but_not_while_one_is_in_flight(bench
 
 
 def test_a_refusal_is_forgiven_until_there_were_too_many_in_a_row() -> None:
-    """One that is kept in between begins the count anew; after a refusal a whole interval passes."""
+    """A successful write resets the count; after a failure a whole interval passes."""
     refusals = [StorageError(f"No {i}.") for i in range(3)]
     bench = Bench(refusals[0])
     for refusal in (refusals[0], None, refusals[1], refusals[2]):
@@ -159,7 +159,7 @@ def test_a_refusal_is_forgiven_until_there_were_too_many_in_a_row() -> None:
 
 
 def test_whatever_goes_wrong_in_the_thread_is_raised_where_it_is_collected() -> None:
-    """A mistake of ours is not for the thread to keep."""
+    """An error in the thread must not get lost."""
     bench = Bench(ZeroDivisionError("ours"))
     bench.through()
     with pytest.raises(ZeroDivisionError, match="ours"):
@@ -171,7 +171,7 @@ def test_whatever_goes_wrong_in_the_thread_is_raised_where_it_is_collected() -> 
 def test_closing_ends_what_is_in_flight_and_the_thread(
     error: StorageError | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What came of it is in the store, or in the log."""
+    """The snapshot is then in the store, or its error in the log."""
     bench = Bench(*([] if error is None else [error]))
     before = len(writers())
     bench.writer.begin(example(), a_digest)
@@ -208,7 +208,7 @@ with StopOnSignals(lambda: None, 0.2):
 
 @pytest.mark.timeout(60)
 def test_a_stop_past_its_deadline_ends_the_process_although_a_disk_hangs() -> None:
-    """Exit code 75: a thread in the middle of a write does not hold it."""
+    """It exits with code 75, although the thread is in the middle of a write."""
     with subprocess.Popen(
         [sys.executable, "-c", STUCK], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

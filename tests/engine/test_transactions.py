@@ -1,4 +1,4 @@
-"""Scores exactly once: however often it dies, each input's score or dead letter is committed once."""
+"""Exactly-once scores: however often the engine dies, each input has one committed score or dead letter."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NOTE: dict[str, object] = {"event": DELIVERY, "scores": "exactly once", "group":
 
 
 class Dying(MemoryTransactions):
-    """Transactions whose process dies before or after the commits whose numbers are named."""
+    """Transactions whose process dies before or after the commits with the given numbers."""
 
     commits = 0
     deaths: Mapping[int, str] = {}
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Commit, unless it dies before."""
+        """Commit, and crash before or after as `deaths` says."""
         number, Dying.commits = Dying.commits, Dying.commits + 1
         if Dying.deaths.get(number) == "before":
             raise Crash
@@ -42,7 +42,7 @@ class Dying(MemoryTransactions):
 def transactional(
     it: Rig, broker: MemoryBroker, kind: type[MemoryTransactions], interval_ms: int = 0
 ) -> dict[str, Any]:
-    """The parts of an engine whose scores are exactly once."""
+    """Return the parts of an engine that publishes scores exactly once."""
     return {
         "transactions": kind(broker, [it.scores, it.aside]),
         "settings": EngineSettings(
@@ -56,7 +56,7 @@ def transactional(
 
 
 def assert_each_input_is_published_once(it: Rig) -> None:
-    """One score or one dead letter."""
+    """Check that each input has one score or one dead letter."""
     scored = [
         (score["source"]["partition"], score["source"]["offset"])
         for number in range(len(it.scores.end))
@@ -79,7 +79,7 @@ def assert_each_input_is_published_once(it: Rig) -> None:
 def test_each_input_is_published_once_however_often_it_dies(
     partitions: int, interval_ms: int, deaths: dict[int, str]
 ) -> None:
-    """Right before and right after a commit are the moments that matter; the state is the plain loop's."""
+    """It dies right before or right after a commit; the state still equals the plain loop's."""
     it, broker = rig(stream(120), partitions), MemoryBroker()
     Dying.commits, Dying.deaths = 0, deaths
     while True:
@@ -97,7 +97,7 @@ def test_each_input_is_published_once_however_often_it_dies(
 
 
 def test_a_second_learner_shuts_the_first_one_out() -> None:
-    """What the first had published and not committed is seen by nobody."""
+    """Nobody sees the scores that the first one had not committed."""
     it, broker = rig(stream(30)), MemoryBroker()
     engine = it.engine(**transactional(it, broker, MemoryTransactions))
     engine.delivery.sink = _Overtaken(it, broker)
@@ -110,30 +110,30 @@ def test_a_second_learner_shuts_the_first_one_out() -> None:
 
 
 class _Overtaken(MemorySink):
-    """Another learner begins when this one publishes."""
+    """A sink that starts another learner of the same name when it publishes."""
 
     def __init__(self, it: Rig, broker: MemoryBroker) -> None:
         super().__init__(it.scores)
         self._other: Transactions = MemoryTransactions(broker, [])
 
     def publish(self, *columns: Any) -> None:  # noqa: ANN401 - as MemorySink has them
-        """Publish, and be overtaken."""
+        """Publish, then let the other learner recover."""
         super().publish(*columns)
         self._other.recover([])
 
 
 class _Refusing(MemorySink):
-    """Delivers the first batch only."""
+    """A sink that delivers only the first batch."""
 
     def publish(self, *columns: Any) -> None:  # noqa: ANN401 - as MemorySink has them
-        """Publish, or say that something was not."""
+        """Publish the first batch; raise an error for the next."""
         if sum(self._log.end):
             raise DeliveryError("A record was not delivered.")
         super().publish(*columns)
 
 
 def test_a_record_that_is_not_delivered_leaves_the_outcome_of_its_transaction_open() -> None:
-    """So that the engine is built anew and goes on from the last snapshot."""
+    """Then a new engine must resume from the last snapshot."""
     it, broker = rig(stream(30)), MemoryBroker()
     parts = transactional(it, broker, MemoryTransactions)
     with pytest.raises(TransactionError):
@@ -144,7 +144,7 @@ def test_a_record_that_is_not_delivered_leaves_the_outcome_of_its_transaction_op
 
 
 def test_offsets_are_committed_by_transactions_alone() -> None:
-    """A snapshot's are behind them: committed for lag tools they would let scores be published twice."""
+    """A snapshot's offsets are lower: committed too, they would cause scores to be published twice."""
     it, broker = rig(stream(60)), MemoryBroker()
     engine = it.engine(**transactional(it, broker, MemoryTransactions))
     engine.run()
@@ -155,7 +155,7 @@ def test_offsets_are_committed_by_transactions_alone() -> None:
 
 
 def test_going_over_to_exactly_once_begins_with_the_state() -> None:
-    """Whatever offsets lag tools were told under that name before; it is noted, and so is going back."""
+    """Offsets committed earlier as advice do not count; the lineage notes each change of delivery."""
     it, broker = rig([message(i, "lunch", "ham") for i in range(20)]), MemoryBroker()
     broker.committed[P0] = 3
     it.run()
@@ -177,19 +177,19 @@ def test_going_over_to_exactly_once_begins_with_the_state() -> None:
 
 @pytest.mark.parametrize("committed", [{}, {P0: 6}, {P0: 31}])
 def test_committed_offsets_that_cannot_be_right_stop_the_engine(committed: dict[Partition, int]) -> None:
-    """Expired, set back, or past the end of the log: which scores are out there cannot be told."""
+    """If offsets expired, were reset or are past the end, it is not known which scores were published."""
     with pytest.raises(PositionError, match="The group memory"):
         published_before([NOTE], "memory", {P0: 7}, committed, {P0: 30})
 
 
 def test_another_group_is_refused() -> None:
-    """Its offsets say nothing of the scores that are out there."""
+    """Its offsets do not tell which scores were published."""
     with pytest.raises(SettingsError, match="under the group memory"):
         published_before([NOTE], "other", {P0: 7}, {P0: 7}, {P0: 30})
 
 
 def test_a_partition_added_since_has_no_committed_offset() -> None:
-    """All of it is published."""
+    """All of its scores are published."""
     assert published_before([NOTE], "memory", {P0: 7, Partition("memory", 1): 0}, {P0: 9}, None) == (
         {P0: 9},
         None,
@@ -197,14 +197,14 @@ def test_a_partition_added_since_has_no_committed_offset() -> None:
 
 
 def test_the_last_note_of_how_scores_are_delivered_counts() -> None:
-    """At least once, without any."""
+    """Without any event, delivery is at least once."""
     assert delivery_noted([], None) is None
     assert delivery_noted([NOTE], "memory") is None
     assert delivery_noted([NOTE], None) is not None
 
 
 def test_without_transactions_a_lost_record_is_a_matter_of_delivery() -> None:
-    """As before: nothing is tried again inside the process."""
+    """The error stays a `DeliveryError`, and nothing is retried inside the process."""
     it = Rig(filled(stream(30)), rig([]).store)
     with pytest.raises(DeliveryError) as caught:
         it.run(sink=MemorySink(it.scores, fail_after=9))

@@ -1,4 +1,4 @@
-"""A poll that does not return ends the process, with one sentence; any other does not."""
+"""A poll that does not return ends the process with one sentence; polls that return do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamnb.errors import TransportError
 
 
 def test_A17_a_poll_that_spins_ends_the_process() -> None:
-    """As kafka-python 3.0.12 does after some errors: at full speed, for ever."""
+    """kafka-python 3.0.12 does this after some errors: it loops forever at full speed."""
     program = (
         "from streamnb.engine.watchdog import Watchdog\n"
         "with Watchdog(0.3) as watchdog:\n"
@@ -28,7 +28,7 @@ def test_A17_a_poll_that_spins_ends_the_process() -> None:
 
 
 def test_polls_that_return_in_time_go_on() -> None:
-    """However long they take together, and however long it takes between them."""
+    """Neither their total time nor the time between them counts."""
     with Watchdog(0.3) as watchdog:
         for _ in range(3):
             watchdog.poll_begins()
@@ -38,7 +38,7 @@ def test_polls_that_return_in_time_go_on() -> None:
 
 
 def test_a_process_that_stood_still_is_given_its_time_again() -> None:
-    """Stopped and continued (SIGSTOP, SIGCONT), it is not the client that is stuck."""
+    """After SIGSTOP and SIGCONT the client is not stuck, so the limit starts again."""
     program = (
         "import os, time\nfrom streamnb.engine.watchdog import Watchdog\n"
         "with Watchdog(1.0) as watchdog:\n"
