@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from streamnb.base import Clock, Partition, RecordBatch, Sink, Transactions
 from streamnb.engine.dead_letters import DeadLetters
@@ -13,6 +14,7 @@ from streamnb.engine.settings import EngineSettings
 from streamnb.errors import DeliveryError, FencedError, TransactionError
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Delivery:
     """The sinks of scores and dead letters, with or without transactions.
 
@@ -33,24 +35,14 @@ class Delivery:
         What an earlier process published in a committed transaction: everything below these offsets.
     """
 
-    def __init__(
-        self,
-        *,
-        sink: Sink,
-        dead_letters: DeadLetters,
-        progress: Progress,
-        settings: EngineSettings,
-        clock: Clock,
-        transactions: Transactions | None = None,
-    ) -> None:
-        self.sink = sink
-        self.dead_letters = dead_letters
-        self.transactions = transactions
-        self.published: dict[Partition, int] = {}
-        self._progress = progress
-        self._settings = settings
-        self._clock = clock
-        self._began_s: float | None = None  # when the open transaction began
+    sink: Sink
+    dead_letters: DeadLetters
+    progress: Progress
+    settings: EngineSettings
+    clock: Clock
+    transactions: Transactions | None = None
+    published: dict[Partition, int] = field(default_factory=dict, init=False)
+    _began_s: float | None = field(default=None, init=False)  # when the open transaction began
 
     def resume(self, ends: Mapping[Partition, int] | None) -> None:
         """Find out what was published already, and note in the lineage how scores are delivered from now on.
@@ -60,7 +52,7 @@ class Delivery:
         ends : mapping of Partition to int or None
             The offset after the last record of each partition.
         """
-        progress = self._progress
+        progress = self.progress
         if self.transactions is None:
             change = delivery_noted(progress.lineage, None)
         else:
@@ -88,7 +80,7 @@ class Delivery:
         new = any(records.next_offset > self.published.get(records.partition, 0) for records in batches)
         if new and self.transactions is not None and self._began_s is None:
             self.transactions.begin()
-            self._began_s = self._clock.monotonic_s()
+            self._began_s = self.clock.monotonic_s()
         try:
             yield
         except DeliveryError as error:
@@ -102,13 +94,13 @@ class Delivery:
 
     def is_old(self) -> bool:
         """Return whether the open transaction has lasted `transaction_interval_ms`."""
-        interval_s = self._settings.transaction_interval_ms / 1000
-        return self._began_s is not None and self._clock.monotonic_s() >= self._began_s + interval_s
+        interval_s = self.settings.transaction_interval_ms / 1000
+        return self._began_s is not None and self.clock.monotonic_s() >= self._began_s + interval_s
 
     def commit(self) -> None:
         """Commit the open transaction, if there is one, with the next offset of every partition."""
         if self.transactions is not None and self._began_s is not None:
-            passed = self._progress.next_offsets()
+            passed = self.progress.next_offsets()
             self.transactions.commit({one: max(at, self.published.get(one, 0)) for one, at in passed.items()})
             self._began_s = None
 
@@ -121,7 +113,7 @@ class Delivery:
             One was not.
         """
         for sink in (self.sink, self.dead_letters.sink):
-            sink.flush(self._settings.flush_timeout_ms)
+            sink.flush(self.settings.flush_timeout_ms)
 
     def close(self) -> None:
         """Close the sinks and the transactions; an open transaction is never committed."""

@@ -8,6 +8,7 @@ published only after everything computed from earlier offsets was acknowledged.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field
 
 from streamnb.base import Clock, Snapshot, Source, positions
 from streamnb.engine.delivery import Delivery
@@ -22,6 +23,7 @@ from streamnb.engine.snapshots import Snapshots
 _log = logging.getLogger("streamnb.engine")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Engine:
     """Drives one model over one source.
 
@@ -41,33 +43,23 @@ class Engine:
         Stop at the ends that the partitions have when the engine starts, instead of waiting for more.
     """
 
-    def __init__(
-        self,
-        *,
-        source: Source,
-        recovery: Recovery,
-        processing: Processing,
-        delivery: Delivery,
-        snapshots: Snapshots,
-        progress: Progress,
-        settings: EngineSettings,
-        clock: Clock,
-        metrics: Metrics,
-        until_end: bool = False,
-    ) -> None:
-        self.source = source
-        self.recovery = recovery
-        self.processing = processing
-        self.delivery = delivery
-        self.snapshots = snapshots
-        self.progress = progress
-        self.summary = progress.summary
-        self.settings = settings
-        self.clock = clock
-        self.metrics = metrics
-        self.until_end = until_end
-        self._catch_up = CatchUp()
-        self._stopping = False
+    source: Source
+    recovery: Recovery
+    processing: Processing
+    delivery: Delivery
+    snapshots: Snapshots
+    progress: Progress
+    settings: EngineSettings
+    clock: Clock
+    metrics: Metrics
+    until_end: bool = False
+    _catch_up: CatchUp = field(default_factory=CatchUp, init=False)
+    _stopping: bool = field(default=False, init=False)
+
+    @property
+    def summary(self) -> Summary:
+        """The figures of this run, so far."""
+        return self.progress.summary
 
     def stop(self) -> None:
         """Ask the loop to end after the current batch; safe to call from a signal handler."""

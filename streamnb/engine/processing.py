@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ T = TypeVar("T")
 _log = logging.getLogger("streamnb.engine")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Processing:
     """Takes batches of records, one after the other.
 
@@ -37,37 +39,28 @@ class Processing:
     metrics : Metrics
     """
 
-    def __init__(
-        self,
-        *,
-        model: Model,
-        delivery: Delivery,
-        output: Output,
-        evaluation: LiveEvaluation,
-        progress: Progress,
-        clock: Clock,
-        metrics: Metrics,
-    ) -> None:
-        self.model = model
-        self._delivery = delivery
-        self._output = output
-        self._evaluation = evaluation
-        self._progress = progress
-        self._clock = clock
-        self._metrics = metrics
-        metrics.show(evaluation)
+    model: Model
+    delivery: Delivery
+    output: Output
+    evaluation: LiveEvaluation
+    progress: Progress
+    clock: Clock
+    metrics: Metrics
+
+    def __post_init__(self) -> None:
+        self.metrics.show(self.evaluation)
 
     def process(self, records: RecordBatch) -> None:
         """Decode, score, learn, publish and account for one batch."""
-        began_s, delivery = self._clock.monotonic_s(), self._delivery
+        began_s, delivery = self.clock.monotonic_s(), self.delivery
         messages = self.model.decoder.decode(records)  # 2. Decode
         batch, offsets = messages.batch, _taken(records.offsets, messages.rows)
         scores = self.model.step(records.partition, offsets, batch)  # 3. Score, 4. Learn
-        for i, change in self._evaluation.add(scores, batch.labels):
+        for i, change in self.evaluation.add(scores, batch.labels):
             self._report(change, records, messages.rows[i])
         published_before = delivery.published.get(records.partition, 0)
         selection = select(
-            scores, batch.labels, offsets, output=self._output, published_before=published_before
+            scores, batch.labels, offsets, output=self.output, published_before=published_before
         )
         for i in selection.over_limit:
             what = f"The label {batch.labels[i]!r} would be one class more than `classes_max`."
@@ -75,7 +68,7 @@ class Processing:
         self._publish(records, messages, scores, selection.published)  # 5. Publish
         delivery.dead_letters.publish(records, messages.refused, published_before)
         self._account(records, messages, scores, selection)
-        self._metrics.batch_seconds.observe(self._clock.monotonic_s() - began_s)
+        self.metrics.batch_seconds.observe(self.clock.monotonic_s() - began_s)
 
     def _report(self, change: Change, records: RecordBatch, row: int) -> None:
         """Log where the share of mistakes changed. The model is not touched."""
@@ -100,12 +93,12 @@ class Processing:
         partition, rows = records.partition, _taken(messages.rows, published)
         offsets = _taken(records.offsets, rows)
         states = None
-        if self._output.state:
-            state = {str(p): account.next_offset for p, account in self._progress.accounts.items()}
+        if self.output.state:
+            state = {str(p): account.next_offset for p, account in self.progress.accounts.items()}
             states = [{**state, str(partition): offset} for offset in offsets]
         if len(published) < len(scores):
             scores = scores.take(published)
-        abstained = self._output.abstain.reasons(scores)
+        abstained = self.output.abstain.reasons(scores)
         values = encode_scores(
             scores,
             ids=_taken(messages.ids, published),
@@ -116,9 +109,9 @@ class Processing:
             abstained=abstained,
         )
         if abstained is not None:
-            self._metrics.abstain(abstained)
+            self.metrics.abstain(abstained)
         if values:
-            self._delivery.sink.publish(
+            self.delivery.sink.publish(
                 partition.number, values, _taken(records.keys, rows), [()] * len(values)
             )
 
@@ -127,7 +120,7 @@ class Processing:
     ) -> None:
         unreadable = sum(span.next_offset - span.first_offset for span in records.unreadable)
         tombstones = sum(error.reason == "tombstone" for _, error in messages.refused)
-        outcome = self._progress.accounts[records.partition].advance(
+        outcome = self.progress.accounts[records.partition].advance(
             records.next_offset,
             read=len(records),
             scored=selection.scored,
@@ -136,23 +129,23 @@ class Processing:
             unreadable=unreadable,
         )
         for name, n in outcome.items():
-            self._metrics.records.labels(name).inc(n)
+            self.metrics.records.labels(name).inc(n)
         for _, error in messages.refused:
-            self._metrics.dead_letters.labels(error.reason).inc()
+            self.metrics.dead_letters.labels(error.reason).inc()
         if self.model.guard is not None:
             for flag in (Flag.QUOTA, Flag.CERTAIN):
                 n = int(np.count_nonzero(scores.flags & flag))
-                self._metrics.guarded.labels(str(flag.name).lower()).inc(n)
+                self.metrics.guarded.labels(str(flag.name).lower()).inc(n)
         read, put_aside = len(records) + unreadable, len(messages.refused) + unreadable
-        self._metrics.learned.inc(selection.learned)
-        progress, summary = self._progress, self._progress.summary
+        self.metrics.learned.inc(selection.learned)
+        progress, summary = self.progress, self.progress.summary
         progress.changed = True
         progress.records += read
         summary.records += read
         summary.scored += selection.scored
         summary.learned += selection.learned
         summary.dead_letters += put_aside
-        self._delivery.dead_letters.check_ratio(read, put_aside)
+        self.delivery.dead_letters.check_ratio(read, put_aside)
 
 
 def _taken(column: Sequence[T], rows: Sequence[int]) -> Sequence[T]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from streamnb.base import Account, Accounts, Partition, Snapshot, Source, differences, positions
 from streamnb.engine.delivery import Delivery
@@ -42,6 +43,7 @@ class CatchUp:
         return self.done
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Recovery:
     """Brings model, progress, source and delivery to where the newest snapshot left them.
 
@@ -55,22 +57,12 @@ class Recovery:
     settings : EngineSettings
     """
 
-    def __init__(
-        self,
-        *,
-        model: Model,
-        progress: Progress,
-        source: Source,
-        delivery: Delivery,
-        snapshots: Snapshots,
-        settings: EngineSettings,
-    ) -> None:
-        self._model = model
-        self._progress = progress
-        self._source = source
-        self._delivery = delivery
-        self._snapshots = snapshots
-        self._settings = settings
+    model: Model
+    progress: Progress
+    source: Source
+    delivery: Delivery
+    snapshots: Snapshots
+    settings: EngineSettings
 
     def run(self, begin_from: Snapshot | None) -> CatchUp:
         """Recover. This order makes a restart safe:
@@ -92,48 +84,48 @@ class Recovery:
         CatchUp
             How far the log reached.
         """
-        progress, writer = self._progress, self._snapshots.writer
-        progress.identity = dict(self._source.identity())
-        snapshot = starting_point(writer.store.newest(), begin_from, self._settings.start)  # 1. Find
+        progress, writer = self.progress, self.snapshots.writer
+        progress.identity = dict(self.source.identity())
+        snapshot = starting_point(writer.store.newest(), begin_from, self.settings.start)  # 1. Find
         if snapshot is not None:
             self._restore(snapshot, first=snapshot is begin_from)  # 2. and 3.
         progress.open_accounts(self._open())  # 4. Open
-        ends = self._source.end_offsets()
+        ends = self.source.end_offsets()
         writer.schedule()
-        self._delivery.resume(ends)  # 5. Resume
-        if self._delivery.transactions is not None and progress.changed:
-            self._snapshots.take()
+        self.delivery.resume(ends)  # 5. Resume
+        if self.delivery.transactions is not None and progress.changed:
+            self.snapshots.take()
         _log.info("ready at %s", positions(progress.accounts))
         return CatchUp(ends)
 
     def _restore(self, snapshot: Snapshot, *, first: bool) -> None:
         """Check a snapshot and restore it; at a first start, without its offsets and what depends on them."""
-        progress = self._progress
-        check_statistics(snapshot, self._model.statistics())  # 2. Check
+        progress = self.progress
+        check_statistics(snapshot, self.model.statistics())  # 2. Check
         if not first:
             check_identity(snapshot.source, progress.identity, f"snapshot {snapshot.sequence}")
-        self._model.restore(snapshot, with_guard=not first)  # 3. Restore
+        self.model.restore(snapshot, with_guard=not first)  # 3. Restore
         progress.lineage = list(snapshot.lineage)
         if first:
             progress.note({"event": "begun from a snapshot", "digest": snapshot.digest["all"]})
         else:
             progress.accounts.update(snapshot.accounts)
-        if changes := differences(snapshot.reading, self._model.classifier.reading_settings()):
+        if changes := differences(snapshot.reading, self.model.classifier.reading_settings()):
             progress.note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
 
     def _open(self) -> Mapping[Partition, int]:
         """Open the source; where records are missing, stop or, if that was allowed, note it and go on."""
-        progress, settings = self._progress, self._settings
+        progress, settings = self.progress, self.settings
         start = "earliest" if settings.start is None else settings.start
         try:
-            return self._source.open(progress.next_offsets(), start)
+            return self.source.open(progress.next_offsets(), start)
         except PositionError as error:
             if settings.on_data_loss == "stop" or not error.resume:
                 raise
             _log.error("%s", error.what)
             for event in skip(progress.accounts, {Partition(*one): at for one, at in error.resume.items()}):
                 progress.note(event)
-        return self._source.open(progress.next_offsets(), start)
+        return self.source.open(progress.next_offsets(), start)
 
 
 def skip(accounts: Accounts, resume: Mapping[Partition, int | None]) -> list[dict[str, object]]:

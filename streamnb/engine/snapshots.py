@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from streamnb.evaluation import LiveEvaluation
 _log = logging.getLogger("streamnb.engine")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Snapshots:
     """Takes snapshots of a model and its progress.
 
@@ -39,28 +41,15 @@ class Snapshots:
         The version of streamnb, for the snapshot.
     """
 
-    def __init__(
-        self,
-        *,
-        model: Model,
-        progress: Progress,
-        source: Source,
-        delivery: Delivery,
-        writer: SnapshotWriter,
-        evaluation: LiveEvaluation,
-        clock: Clock,
-        metrics: Metrics,
-        version: str = "",
-    ) -> None:
-        self.writer = writer
-        self._model = model
-        self._progress = progress
-        self._source = source
-        self._delivery = delivery
-        self._evaluation = evaluation
-        self._clock = clock
-        self._metrics = metrics
-        self._version = version
+    model: Model
+    progress: Progress
+    source: Source
+    delivery: Delivery
+    writer: SnapshotWriter
+    evaluation: LiveEvaluation
+    clock: Clock
+    metrics: Metrics
+    version: str = ""
 
     def take(self) -> None:
         """Keep state and offsets together, now, if anything changed since the newest snapshot.
@@ -82,7 +71,7 @@ class Snapshots:
         """
         self.writer.wait()
         self.tend()
-        if self._progress.changed:
+        if self.progress.changed:
             self._begin()
         self.writer.wait()
         self._finish()
@@ -97,49 +86,49 @@ class Snapshots:
         """
         try:
             self._finish()
-            if self._progress.changed and self.writer.is_due(self._progress.records):
+            if self.progress.changed and self.writer.is_due(self.progress.records):
                 self._begin()
         except StorageError as error:
-            self._progress.mark(changed=True)
+            self.progress.mark(changed=True)
             self.writer.forgive(error)
 
     def _begin(self) -> None:
-        began_s = self._clock.monotonic_s()
-        self._metrics.note_balance(self._progress.accounts)
-        check_accounts(self._progress.accounts)
+        began_s = self.clock.monotonic_s()
+        self.metrics.note_balance(self.progress.accounts)
+        check_accounts(self.progress.accounts)
         snapshot, digest = self._freeze()  # 1. Freeze
-        self._delivery.flush()  # 2. Flush
+        self.delivery.flush()  # 2. Flush
         self.writer.begin(snapshot, digest)  # 3. Write
-        self._progress.mark(changed=False)
-        self._metrics.snapshot_seconds.observe(self._clock.monotonic_s() - began_s)
+        self.progress.mark(changed=False)
+        self.metrics.snapshot_seconds.observe(self.clock.monotonic_s() - began_s)
 
     def _freeze(self) -> tuple[Snapshot, Callable[[], dict[str, str]]]:
         """Return a snapshot without its digest, and the function that computes it."""
-        frozen, progress = self._model.freeze(), self._progress
+        frozen, progress = self.model.freeze(), self.progress
         snapshot = Snapshot(
             values=frozen.values,
             sections=frozen.sections,
             digest={},
-            statistics=self._model.statistics(),
-            reading=self._model.classifier.reading_settings(),
-            settings=dict(self._model.description),
+            statistics=self.model.statistics(),
+            reading=self.model.classifier.reading_settings(),
+            settings=dict(self.model.description),
             source=progress.identity,
             accounts={partition: replace(account) for partition, account in progress.accounts.items()},
             lineage=list(progress.lineage),
-            written_ms=self._clock.wall_ms(),
-            streamnb=self._version,
+            written_ms=self.clock.wall_ms(),
+            streamnb=self.version,
         )
         return snapshot, frozen.digest
 
     def _finish(self) -> None:
         """Commit the offsets of the snapshot in flight, once it is written."""
-        kept, progress = self.writer.collect(), self._progress
+        kept, progress = self.writer.collect(), self.progress
         if kept is None:
             return
-        if self._delivery.transactions is None:  # transactions commit offsets themselves, and higher ones
-            self._source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
+        if self.delivery.transactions is None:  # transactions commit offsets themselves, and higher ones
+            self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
         progress.summary.snapshots += 1
-        self._metrics.note_lag(self._source, progress.accounts)
+        self.metrics.note_lag(self.source, progress.accounts)
         _log.info("snapshot %d holds %s", kept.sequence, positions(kept.accounts))
-        if figures := self._evaluation.sentence():
+        if figures := self.evaluation.sentence():
             _log.info("%s", figures)

@@ -45,13 +45,13 @@ def passed(rows: Rows) -> list[dict[str, object]]:
 
 
 def test_A1_what_is_not_one_json_document_is_put_aside() -> None:
-    """This includes empty values, white space, cut documents and trailing bytes."""
+    """Among these are empty values, white space, cut documents and trailing bytes."""
     broken = [b"", b" \r\n", b"hello", b'{"text": "a', b'{"text": "a"} x', b'{"text": "a"}\n{"text": "b"}']
     passed([(value, "json_syntax") for value in broken])
 
 
 def test_A2_what_is_not_utf_8_is_put_aside() -> None:
-    """This includes overlong forms, surrogates, byte order marks and UTF-16."""
+    """Among these are overlong forms, surrogates, byte order marks and UTF-16."""
     broken = [b'{"text": "\xff"}', b'{"text": "\xc0\xaf"}', b'{"text": "\xed\xa0\x80"}']
     marked = [b'\xef\xbb\xbf{"text": "a"}', '{"text": "a"}'.encode("utf-16")]
     passed([(value, "encoding") for value in broken + marked])
@@ -65,7 +65,7 @@ def test_A3_half_a_surrogate_pair_is_put_aside() -> None:
 
 
 def test_A4_of_two_equal_keys_the_last_one_counts() -> None:
-    """This holds for the score and for what is learned."""
+    """It counts for the score and for what is learned."""
     (score,) = passed([(b'{"id": "a", "text": "x", "label": "ham", "id": "b", "label": "spam"}', "")])
 
     assert score["id"] == "b"

@@ -40,7 +40,7 @@ def _never_synced(real: Callable[..., None]) -> Callable[..., None]:
 
 def _without_flush(real: Callable[..., None]) -> Callable[..., None]:
     def begin(self: Snapshots) -> None:
-        sink = self._delivery.sink
+        sink = self.delivery.sink
         flush, sink.flush = sink.flush, lambda timeout_ms: None  # type: ignore[method-assign]  # noqa: ARG005
         try:
             real(self)
