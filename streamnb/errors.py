@@ -129,7 +129,7 @@ class RecordError(StreamnbError):
         "oversized",  # more bytes than `message.bytes_max`, or a key longer than `message.key_bytes_max`
         "headers",  # more headers than `message.headers_max`
         "own_output",  # a label in a record that streamnb wrote
-        "label",  # empty, too long, or not a string and not mapped by `[labels]`
+        "label",  # empty, too long, or not a string and not in `[message.label_values]`
         "class_limit",  # a new class past `model.classes_max`
         "tombstone",  # a record without a value
         "unreadable",  # the client could not extract it from the log

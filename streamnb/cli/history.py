@@ -73,7 +73,7 @@ class History:
         if self.read and self.refused == self.read:
             raise DataError(
                 f"None of the {self.read} lines of {self.path} is a message. {self.first_refusal}",
-                "Do `[message]` and `[labels]` of the configuration fit this file?",
+                "Do `[message]` and `[message.label_values]` of the configuration fit this file?",
             )
 
     def _count(self, records: RecordBatch, messages: Messages) -> None:

@@ -128,10 +128,10 @@ def beside(other: Settings, settings: Settings, name: str) -> NaiveBayes:
     SettingsError
         It would read other messages, or forgets by timestamps that lines do not have.
     """
-    if (other.message, other.labels) != (settings.message, settings.labels):
+    if other.message != settings.message:
         raise SettingsError(
             f"{name} reads other messages than the configuration it is compared with.",
-            "Give both the same `[message]` and `[labels]`.",
+            "Give both the same `[message]`.",
         )
     check_lines(other)
     build_decoder(other)  # refuses a view of a field that is not read

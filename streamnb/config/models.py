@@ -25,7 +25,7 @@ from streamnb.naive_bayes import (
 from streamnb.storage import read_snapshot
 from streamnb.wire import Decoder
 
-_OF_THE_MODEL = ("model", "tokens", "views", "prior", "forgetting", "message", "labels", "output")
+_OF_THE_MODEL = ("model", "tokens", "views", "prior", "forgetting", "message", "output")
 
 
 def model_description(settings: Settings) -> dict[str, object]:
@@ -96,7 +96,7 @@ def build_decoder(settings: Settings) -> Decoder:
                     f"View `{view.name}` looks at the field `{field}`, absent from `message.{table}`.",
                     f"Add it to `message.{table}`.",
                 )
-    return Decoder(fields, settings.labels, timed=settings.forgetting.half_life_s is not None)
+    return Decoder(fields, timed=settings.forgetting.half_life_s is not None)
 
 
 def restore_model(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:

@@ -28,6 +28,7 @@ from streamnb.config.endpoints import (
     TopicOutput,
     TopicsInput,
 )
+from streamnb.config.former import refuse_former
 from streamnb.engine import DeadLetterLimits, EngineSettings, GuardSettings, MetricsSettings, SnapshotSettings
 from streamnb.errors import DataError, SettingsError, StorageError
 from streamnb.evaluation import DriftSettings, EvaluationSettings
@@ -87,7 +88,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prior: Prior | None = None
     forgetting: Forgetting = Forgetting()
     message: MessageFields = MessageFields()
-    labels: dict[str, str] = {}
     kafka: Client = {}
     confluent: Client = {}
     source: InputSettings | None = None
@@ -129,8 +129,10 @@ def decode_settings(tables: Mapping[str, object], where: str) -> Settings:
     Raises
     ------
     SettingsError
-        A key is unknown, a value of the wrong type or out of its range, or a secret is written out.
+        A key is unknown or had another name, a value is of the wrong type or out of its range, or a secret
+        is written out.
     """
+    refuse_former(tables, where)
     try:
         settings = msgspec.convert(tables, Settings)
     except msgspec.ValidationError as error:

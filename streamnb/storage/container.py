@@ -1,4 +1,4 @@
-r"""The snapshot container: a file format for a JSON header and named arrays. Version 1.0, little-endian.
+r"""The snapshot container: a file format for a JSON header and named arrays. Version 1.1, little-endian.
 
     prologue   magic 89 53 4E 42 0D 0A 1A 0A ("\x89SNB\r\n\x1a\n", which a transfer in text mode changes),
                u16 major, u16 minor, u32 number of sections, u64 bytes of header, u64 bytes of the file
@@ -12,8 +12,9 @@ r"""The snapshot container: a file format for a JSON header and named arrays. Ve
 
 The part before the sections is zero-filled to a multiple of 4,096 too, and its checksum covers the filling.
 So every byte is either under a checksum or compared with the only value it may have, and readers detect any
-flipped bit and any truncation. A minor version may add sections, which older readers ignore. Readers refuse
-another major version. `streamnb.storage.migrations` converts the contents of an older minor version.
+flipped bit and any truncation. A minor version may add sections, which older readers ignore, or rename
+settings in the header. Readers refuse another major version. `streamnb.storage.migrations` converts the
+contents of an older minor version. Version 1.1 differs from 1.0 only in the names of settings.
 
 A snapshot uses the container as follows. `format` in the header is "streamnb snapshot". `accounts` lists
 topic, partition and `next_offset`, the first offset whose record is not in the state. `values.classes` names
@@ -40,7 +41,7 @@ from streamnb.errors import SnapshotError
 Allocate = Callable[[int], memoryview]
 """Returns writable memory of the given number of bytes, which nothing else uses."""
 
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 ALIGNMENT = 4096
 SECTIONS_MAX = 64
 HEADER_BYTES_MAX = 1 << 24

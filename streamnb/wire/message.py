@@ -58,6 +58,9 @@ class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text, category, number, flag : tuple of str
         The fields the views read, by type. A message needs at least one of its text fields (without text
         fields: at least one field).
+    label_values : dict of str to str
+        The class that a label's JSON means: ``{"true": "spam"}``. A string without an entry is the class
+        itself; any other label needs an entry.
     bytes_max : int
         A larger record is refused before it is parsed.
     key_bytes_max : int
@@ -73,6 +76,7 @@ class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     category: tuple[str, ...] = ()
     number: tuple[str, ...] = ()
     flag: tuple[str, ...] = ()
+    label_values: dict[str, str] = {}
     bytes_max: int = 1_048_576
     key_bytes_max: int = 65_536
     headers_max: int = 1000
@@ -109,9 +113,6 @@ class Decoder:
     Parameters
     ----------
     fields : MessageFields
-    labels : mapping of str to str
-        The class of a label by the label's JSON: ``{"true": "spam"}``. A string that is not in the mapping is
-        the class itself; a label of another type must be in the mapping.
     timed : bool
         Whether messages get their records' timestamps, which only a model that forgets by time reads.
 
@@ -120,17 +121,14 @@ class Decoder:
     >>> from streamnb.base.record import Partition
     >>> value = b'{"id": "m-1", "text": "hello", "label": true}'
     >>> records = RecordBatch(Partition("mail", 0), [0], [value], [None], [-1], [()], 1)
-    >>> messages = Decoder(MessageFields(), {"true": "spam"}).decode(records)
+    >>> messages = Decoder(MessageFields(label_values={"true": "spam"})).decode(records)
     >>> messages.ids, messages.batch.labels, messages.batch.fields["text"]
     (['m-1'], ['spam'], ['hello'])
     """
 
-    def __init__(
-        self, fields: MessageFields, labels: Mapping[str, str] | None = None, *, timed: bool = False
-    ) -> None:
+    def __init__(self, fields: MessageFields, *, timed: bool = False) -> None:
         self.fields = fields
         self.timed = timed
-        self.labels = dict(labels or {})
         self._readers: dict[str, tuple[Read, frozenset[type]]] = {
             **dict.fromkeys(fields.text, (read_text, _STRINGS)),
             **dict.fromkeys(fields.category, (read_category, _CATEGORIES)),
@@ -140,11 +138,15 @@ class Decoder:
         self._needed = fields.text or tuple(self._readers)
 
     def state_settings(self) -> dict[str, object]:
-        """Return the settings that the statistics depend on: all but the limits and the path of the id."""
+        """Return the settings that the statistics depend on: all but the limits and the path of the id.
+
+        Snapshots of container version 1.0 hold the same form, so it does not follow the names of settings.
+        """
         fields = msgspec.to_builtins(self.fields)
         for limit_or_name in ("bytes_max", "key_bytes_max", "headers_max", "id"):
             del fields[limit_or_name]
-        return {"fields": fields, "labels": self.labels}
+        labels = fields.pop("label_values")
+        return {"fields": fields, "labels": labels}
 
     def decode(self, records: RecordBatch) -> Messages:
         """Return the messages of a batch; no content of a record raises an error.
@@ -271,9 +273,10 @@ class Decoder:
         if isinstance(value, list | dict):
             raise RecordError("label", f"The label `{path}` must not be a list or an object.")
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
-        label = self.labels.get(text, value)
+        label = self.fields.label_values.get(text, value)
         if not isinstance(label, str):
-            raise RecordError("label", f"The label {text} is not a string, and `[labels]` does not map it.")
+            what = f"The label {text} is not a string and not in `[message.label_values]`."
+            raise RecordError("label", what)
         if not label:
             raise RecordError("label", "The label is empty; leave it out of a message without a label.")
         if len(label) > LABEL_CHARACTERS_MAX:

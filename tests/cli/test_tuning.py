@@ -105,7 +105,7 @@ def test_nothing_to_choose_by_is_said() -> None:
     ("change", "said"),
     [
         ('message.text=["subject"]', "reads other messages"),
-        ('labels={ham = "good"}', "reads other messages"),
+        ('message.label_values={ham = "good"}', "reads other messages"),
         ("forgetting.half_life_s=60", "lines of a file have none"),
         ('views=[{name="a", reader={kind="category", field="a"}}]', "looks at the field `a`"),
     ],

@@ -127,9 +127,13 @@ def test_the_reference_shows_every_setting() -> None:
 
 
 def test_the_reference_shows_nothing_else() -> None:
-    """What it calls a setting is one; [labels], [kafka] and [confluent] hold names of others."""
+    """Every name in it is a setting, but for the label values and the names of the two clients."""
     known = {*paths(), *(path.rpartition(".")[0] for path in paths())}
-    own = {path for path in shown() if not re.match(r"(labels|kafka|confluent)\.|prior\.p\.", path)}
+    own = {
+        path
+        for path in shown()
+        if not re.match(r"(message\.label_values|kafka|confluent)\.|prior\.p\.", path)
+    }
     assert own - known == set()
 
 
@@ -222,7 +226,7 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
         ("[dead_letters]\nratio_max = 1.5", r"`dead_letters`: `ratio_max` must be from 0 to 1"),
         ('[model]\nclasses = ["a", "b"]\nclasses_max = 1', r"`model`: `classes_max` must be at least 1"),
         ('[model]\nhead = "best"', r"`model\.head`: Invalid enum value 'best'"),
-        ("[labels]\ntrue = 1", r"`labels\[\.\.\.\]`: Expected `str`, got `int`"),
+        ("[message.label_values]\ntrue = 1", r"`message\.label_values\[\.\.\.\]`: Expected `str`, got `int`"),
         ('[sink]\nkind = "rabbit"', r"`sink\.kind`: Invalid value 'rabbit'"),
         ('[sink]\ntopic = "t"', r"`sink`: Object missing required field `kind`"),
         ('[sink]\nkind = "kafka"\ntopic = "t"\nin_flight_max = 0', r"`sink`: `in_flight_max`"),
@@ -309,6 +313,29 @@ def test_a_change_goes_over_the_file(tmp_path: Path) -> None:
 def test_a_wrong_change_is_refused(tmp_path: Path, change: str, sentence: str) -> None:
     """With what was asked and what was meant, perhaps."""
     assert re.search(sentence, str(refusal(tmp_path, '[engine]\nstart = "earliest"\n', change)))
+
+
+# ---- settings of earlier versions
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('[labels]\ntrue = "spam"', "`[labels]` is now `[message.label_values]`."),
+    ],
+)
+def test_a_setting_that_was_renamed_is_refused_with_its_new_name(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
+    """From a file and from --set, even where the rest of the file is wrong as well."""
+    error = refusal(tmp_path, text)
+    assert error.what == f"{tmp_path / 'streamnb.toml'}: {sentence}"
+    assert sentence in str(refusal(tmp_path, text + "\n[engin]"))
+
+
+def test_a_former_name_in_set_is_refused_like_one_in_the_file(tmp_path: Path) -> None:
+    """The file itself has none."""
+    assert "is now `[message.label_values]`" in str(refusal(tmp_path, "", "labels.true=spam"))
 
 
 # ---- secrets

@@ -824,7 +824,7 @@ def test_records_deleted_before_they_were_learned_stop_the_engine() -> None:
         ({"classifier": NaiveBayes([View("words", Words()), View("pairs", WordPairs())])}, r"model\.views"),
         ({"classifier": NaiveBayes(TEXT_ONLY, head="product")}, r"model\.head"),
         ({"decoder": Decoder(MessageFields(label="y"))}, r"message\.fields\.label"),
-        ({"decoder": Decoder(MessageFields(), {"spam": "junk"})}, r"message\.labels\.spam"),
+        ({"decoder": Decoder(MessageFields(label_values={"spam": "junk"}))}, r"message\.labels\.spam"),
     ],
 )
 def test_statistics_of_other_settings_are_refused(changed: dict[str, Any], path: str) -> None:

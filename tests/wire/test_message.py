@@ -24,8 +24,8 @@ RICH = Decoder(
         category=("colour",),
         number=("amount",),
         flag=("new",),
-    ),
-    {"true": "spam", "false": "ham", "1": "one", "1.5": "half", "junk": "spam"},
+        label_values={"true": "spam", "false": "ham", "1": "one", "1.5": "half", "junk": "spam"},
+    )
 )
 
 
@@ -222,12 +222,18 @@ def test_a_label_that_is_not_named_is_refused(label: bytes) -> None:
 
 def test_a_list_is_no_label_even_if_it_is_named() -> None:
     """Only strings, numbers, true and false can be mapped to a class."""
-    assert refusal(b'{"text": "a", "label": []}', Decoder(MessageFields(), {"[]": "x"})).reason == "label"
+    assert (
+        refusal(b'{"text": "a", "label": []}', Decoder(MessageFields(label_values={"[]": "x"}))).reason
+        == "label"
+    )
 
 
 def test_a_mapping_to_nothing_is_refused() -> None:
     """An empty class name would look like no class."""
-    assert refusal(b'{"text": "a", "label": true}', Decoder(MessageFields(), {"true": ""})).reason == "label"
+    assert (
+        refusal(b'{"text": "a", "label": true}', Decoder(MessageFields(label_values={"true": ""}))).reason
+        == "label"
+    )
 
 
 @pytest.mark.parametrize("label", ["spam", "ham"])

@@ -363,7 +363,7 @@ def test_a_batch_is_encoded_as_its_rows_are(scores: Scores, data: st.DataObject)
 def test_the_schema_of_messages_says_what_is_a_message(value: object) -> None:
     """The decoder accepts what the schema allows and refuses what it forbids."""
     batch = RecordBatch(SOURCE, [0], [orjson.dumps(value)], [None], [-1], [()], 1)
-    decoder = Decoder(MessageFields(), {"true": "spam", "1.5": "spam"})
+    decoder = Decoder(MessageFields(label_values={"true": "spam", "1.5": "spam"}))
     assert MESSAGE.is_valid(value) == (decoder.decode(batch).rows == [0])
 
 
