@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from streamnb.naive_bayes import CharacterGrams as CharacterGrams
     from streamnb.naive_bayes import ComplementNB as ComplementNB
     from streamnb.naive_bayes import Dirichlet as Dirichlet
-    from streamnb.naive_bayes import Edges as Edges
+    from streamnb.naive_bayes import Ends as Ends
     from streamnb.naive_bayes import FallbackPrior as FallbackPrior
     from streamnb.naive_bayes import FixedPrior as FixedPrior
     from streamnb.naive_bayes import Flags as Flags
@@ -70,7 +70,7 @@ __all__ = [
     "CharacterGrams",
     "ComplementNB",
     "Dirichlet",
-    "Edges",
+    "Ends",
     "FallbackPrior",
     "FixedPrior",
     "Flags",

@@ -22,7 +22,7 @@ from streamnb.errors import DataError, SettingsError
 from streamnb.evaluation import Contender, Difference, Evaluation, Prequential, beside_the_first, compare
 from streamnb.naive_bayes import (
     CharacterGrams,
-    Edges,
+    Ends,
     Laplace,
     Multinomial,
     NaiveBayes,
@@ -238,9 +238,9 @@ def _default_axis(settings: Settings) -> list[tuple[str, str]]:
         )
     words, pairs = View("words", Words(fields=fields)), View("pairs", WordPairs(fields=fields))
     characters = View("characters", CharacterGrams(fields=fields))
-    edges = View("edges", Edges(fields=fields))
+    ends = View("ends", Ends(fields=fields))
     axis = []
-    for views in ([words], [words, pairs], [words, pairs, edges], [words, pairs, characters, edges]):
+    for views in ([words], [words, pairs], [words, pairs, ends], [words, pairs, characters, ends]):
         for alpha in ALPHAS:
             tables = [_smoothed(view, alpha * (0.3 if view is pairs else 1.0)) for view in views]
             tables += [msgspec.to_builtins(view) for view in others]

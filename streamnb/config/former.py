@@ -12,8 +12,14 @@ from streamnb.errors import SettingsError
 
 RENAMED: Mapping[str, str] = {
     "labels": "[message.label_values]",
+    "tokens.whole": "tokens.keep_whole",
 }
 """The path of a former setting, without list indices, to the setting that took its place."""
+
+RENAMED_VALUES: Mapping[tuple[str, str], str] = {
+    ("views.reader.kind", "edges"): "ends",  # "edges" are the borders of bins
+}
+"""A setting and a former value of it, to the value that took its place."""
 
 
 def refuse_former(tables: Mapping[str, object], where: str) -> None:
@@ -35,6 +41,11 @@ def refuse_former(tables: Mapping[str, object], where: str) -> None:
         for path, _ in _found(tables, former.split(".")):
             written = f"[{path}]" if new.startswith("[") else path
             raise SettingsError(f"{where}: `{written}` is now `{new}`.", f"Write `{new}` instead.")
+    for (setting, former), new in RENAMED_VALUES.items():
+        for path, value in _found(tables, setting.split(".")):
+            if value == former:
+                what = f'{where}: `{path} = "{former}"` is now `{path} = "{new}"`.'
+                raise SettingsError(what, f'Write "{new}" instead.')
 
 
 def _found(tables: object, keys: Sequence[str], path: str = "") -> Iterator[tuple[str, object]]:

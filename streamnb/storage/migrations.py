@@ -21,21 +21,45 @@ Tables = dict[str, Any]
 def _to_1_1(old: Contents) -> Contents:
     """Give the settings in the header the names of version 1.1.
 
-    `labels` is `message.label_values`.
+    `labels` is `message.label_values`, `tokens.whole` is `tokens.keep_whole`, and the reader ``edges`` is
+    ``ends``. The last two are in the statistics too.
     """
-    header: Tables = dict(old.header)
-    settings = header.get("settings")
-    if isinstance(settings, dict):
-        header["settings"] = _settings_1_1(settings)
+    header = _changed(old.header, "settings", _settings_1_1)
+    header = _changed(header, "statistics", lambda statistics: _changed(statistics, "model", _model_1_1))
     return old._replace(header=header)
 
 
 def _settings_1_1(settings: Tables) -> Tables:
+    labels = settings.get("labels", {})
     new = {name: value for name, value in settings.items() if name != "labels"}
-    message = new.get("message", {})
-    if isinstance(message, dict) and "labels" in settings:
-        new["message"] = message | {"label_values": settings["labels"]}
-    return new
+    new = _changed({"message": {}} | new, "message", lambda message: message | {"label_values": labels})
+    return _views_1_1(_changed(new, "tokens", _tokenizer_1_1))
+
+
+def _model_1_1(model: Tables) -> Tables:
+    return _views_1_1(_changed(model, "tokenizer", _tokenizer_1_1))
+
+
+def _tokenizer_1_1(tokenizer: Tables) -> Tables:
+    return {"keep_whole" if name == "whole" else name: value for name, value in tokenizer.items()}
+
+
+def _views_1_1(tables: Tables) -> Tables:
+    views = tables.get("views")
+    if not isinstance(views, list):
+        return tables
+    changed = [_changed(view, "reader", _reader_1_1) if isinstance(view, dict) else view for view in views]
+    return tables | {"views": changed}
+
+
+def _reader_1_1(reader: Tables) -> Tables:
+    return reader | {"kind": "ends"} if reader.get("kind") == "edges" else reader
+
+
+def _changed(tables: Tables, name: str, change: Callable[[Tables], Tables]) -> Tables:
+    """Return a copy with one inner table changed; a header that holds no such table is left to its reader."""
+    inner = tables.get(name)
+    return tables | {name: change(inner)} if isinstance(inner, dict) else tables
 
 
 STEPS: Mapping[int, Step] = {0: _to_1_1}

@@ -221,7 +221,7 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
         ("[metrics]\nport = 65536", r"`metrics`: `port` must be from 0 to 65535"),
         ("[tokens]\ntoken_length_max = 0", r"`tokens`: a limit of tokens or characters must be at least 1"),
         ('[tokens]\nstop_words = ["xx"]', r"`tokens`: no stop words for 'xx'; there are lists for .*, en, "),
-        ('[tokens]\nwhole = ["url"]', r"`tokens\.whole\[0\]`: Invalid enum value 'url'"),
+        ('[tokens]\nkeep_whole = ["url"]', r"`tokens\.keep_whole\[0\]`: Invalid enum value 'url'"),
         ("[tokens]\ntoken_length_min = 65", r"`tokens`: `token_length_min` must not be above"),
         ("[dead_letters]\nratio_max = 1.5", r"`dead_letters`: `ratio_max` must be from 0 to 1"),
         ('[model]\nclasses = ["a", "b"]\nclasses_max = 1', r"`model`: `classes_max` must be at least 1"),
@@ -322,6 +322,11 @@ def test_a_wrong_change_is_refused(tmp_path: Path, change: str, sentence: str) -
     ("text", "sentence"),
     [
         ('[labels]\ntrue = "spam"', "`[labels]` is now `[message.label_values]`."),
+        ('[tokens]\nwhole = ["urls"]', "`tokens.whole` is now `tokens.keep_whole`."),
+        (
+            '[[views]]\nname = "w"\nreader.kind = "words"\n[[views]]\nname = "e"\nreader.kind = "edges"',
+            '`views[1].reader.kind = "edges"` is now `views[1].reader.kind = "ends"`.',
+        ),
     ],
 )
 def test_a_setting_that_was_renamed_is_refused_with_its_new_name(

@@ -19,7 +19,7 @@ from streamnb.cli.demo.mailbox import mailbox
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSmoothing, Smoothing
 from streamnb.naive_bayes.features.entities import Whole
-from streamnb.naive_bayes.features.readers import Category, CharacterGrams, Edges, Reader, WordPairs, Words
+from streamnb.naive_bayes.features.readers import Category, CharacterGrams, Ends, Reader, WordPairs, Words
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
@@ -91,7 +91,7 @@ def _twins(random: Random) -> tuple[NaiveBayes, NaiveBayes, str]:
             Words(fields, prefix),
             WordPairs(fields, prefix),
             CharacterGrams(fields, random.randrange(1, 6), random.choice((5, 40, 3000)), prefix),
-            Edges(fields, random.randrange(1, 9), prefix),
+            Ends(fields, random.randrange(1, 9), prefix),
         ]
         if i:  # the first view must read text, because the calibrated head needs a text view
             readers.append(Category("subject"))
@@ -106,7 +106,7 @@ def _twins(random: Random) -> tuple[NaiveBayes, NaiveBayes, str]:
         rule,
         random.choice((2, 64)),
         random.choice((7, 65_536)),
-        whole=tuple(random.sample(WHOLE, random.randrange(4))) if rule == "unicode" else (),
+        keep_whole=tuple(random.sample(WHOLE, random.randrange(4))) if rule == "unicode" else (),
         token_length_min=random.choice((1, 1, 2)),
         stop_words=random.choice(((), (), ("en",), ("de", "zh"))),
     )

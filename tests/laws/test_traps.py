@@ -109,7 +109,7 @@ def test_T1_the_shipped_configurations_do_not_fall(config: str, rare_at: int) ->
 
 @pytest.mark.parametrize("n", [1, 7, 40])
 def test_T1_unknown_words_are_nothing_to_every_text_view(n: int) -> None:
-    """All rows of phi that come of text are 0, of words, pairs, characters and edges alike."""
+    """All rows of phi that come of text are 0, of words, pairs, characters and ends alike."""
     from streamnb.naive_bayes.model.message_features import read_message
 
     model = build(load_settings(CONFIGS / "spam-accurate.toml"))

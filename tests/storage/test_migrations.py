@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from streamnb.base.snapshot import Snapshot, differences
 from streamnb.config import Settings, build_decoder, build_model, decode_settings
-from streamnb.naive_bayes import NaiveBayes
+from streamnb.naive_bayes import Ends, NaiveBayes
 from streamnb.storage import container, snapshot_file
+from streamnb.storage.migrations import migrated
 from tests.support import strangers_reader
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -51,3 +54,36 @@ def test_the_map_of_labels_of_version_1_0_is_the_label_values() -> None:
     """Under its new name, so that true is spam as before."""
     _, settings, _ = restored(VERSION_1_0)
     assert settings.message.label_values == {"true": "spam", "false": "ham"}
+
+
+def test_what_version_1_0_kept_whole_is_kept_whole() -> None:
+    """`tokens.whole` under its new name, in settings and statistics: 1,000 is still one token."""
+    _, settings, model = restored(VERSION_1_0)
+    assert settings.tokens.keep_whole == ("urls", "numbers")
+    assert "1,000" in model.counts["words"].rows
+
+
+def test_the_reader_edges_of_version_1_0_is_ends() -> None:
+    """Under its new kind; the view keeps the name that the user gave it, which the digest holds."""
+    _, settings, model = restored(VERSION_1_0)
+    view = settings.views[2]
+    assert (view.name, view.reader) == ("edges", Ends(n=2))
+    assert "hwin" in model.counts["edges"].rows
+
+
+@pytest.mark.parametrize("part", ["settings", "statistics"])
+def test_a_damaged_header_of_version_1_0_is_refused(part: str) -> None:
+    """Without its settings or statistics it is no snapshot, in any version."""
+    old = container.decode(VERSION_1_0.read_bytes())
+    for damaged in ({k: v for k, v in old.header.items() if k != part}, old.header | {part: [1]}):
+        after = migrated(old._replace(header=damaged)).header
+        assert after.keys() == damaged.keys()
+        assert after.get(part) == damaged.get(part)
+
+
+def test_settings_of_no_known_form_are_left_to_their_reader() -> None:
+    """The step does not stumble over what a stranger put there."""
+    old = container.decode(VERSION_1_0.read_bytes())
+    strange = {"message": 3, "tokens": [], "views": [None, {"reader": 1}, {"reader": {"kind": []}}]}
+    header = migrated(old._replace(header=old.header | {"settings": strange})).header
+    assert header["settings"] == strange

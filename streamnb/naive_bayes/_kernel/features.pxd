@@ -12,7 +12,7 @@ from streamnb.naive_bayes._kernel.tokens cimport SLACK, Scratch, Text, Token, To
 
 cdef enum:
     # GIVEN: tokens that arrive with their counts; then blocks of named values, which arrive so too
-    WORDS, PAIRS, CHARACTERS, EDGES, GIVEN, NUMBER, BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS
+    WORDS, PAIRS, CHARACTERS, ENDS, GIVEN, NUMBER, BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS
 
 cdef enum:
     BY_COUNTS, BY_BOOLEAN, BY_LOG

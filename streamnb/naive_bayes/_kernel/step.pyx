@@ -15,7 +15,7 @@ cimport cython
 from streamnb.naive_bayes.posterior import calibrated_head as plain_head
 from streamnb.naive_bayes.statistics import steady_normal as plain_normal
 from streamnb.naive_bayes.features.readers import (
-    Categories, Category, CharacterGrams, Edges, Flags, Number, Numbers, Terms, WordPairs, Words, parts_of,
+    Categories, Category, CharacterGrams, Ends, Flags, Number, Numbers, Terms, WordPairs, Words, parts_of,
 )
 from streamnb.base import NUMBER_MAX, WEIGHT_MAX, Batch, Scores, checked_labels
 from streamnb.naive_bayes.event_models import Bernoulli, Categorical
@@ -39,7 +39,7 @@ from streamnb.naive_bayes._kernel.counts cimport CountStore
 from streamnb.naive_bayes._kernel.drops cimport Drops, drop, load_drops
 from streamnb.naive_bayes._kernel.evidence cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants
 from streamnb.naive_bayes._kernel.features cimport (
-    BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, EDGES, GIVEN, LOGS_BITS,
+    BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, ENDS, GIVEN, LOGS_BITS,
     NUMBER, PAIRS, STAMP, WORDS, Feature, Features, Given, Log, Part, View, count_features, give, read_view,
     take_given, weigh
 )
@@ -70,7 +70,7 @@ cdef uint64_t LAST_STAMP = 0xFFFFFFFE00000000
 _NO_AGES = np.empty((4, 0))
 cdef double EXACT = 9007199254740992.0  # from here on not every integer is a float
 
-_READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Edges: EDGES, Number: NUMBER}
+_READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Ends: ENDS, Number: NUMBER}
 _BLOCKS = {Categories: BLOCK_CATEGORIES, Flags: BLOCK_FLAGS, Numbers: BLOCK_NUMBERS}
 _VARIANCES = {"class": BY_CLASS, "shared": BY_ALL}
 _WHOLE = {"numbers": NUMBERS, "urls": URLS, "mail": MAIL}
@@ -191,7 +191,7 @@ cdef class Driver:
             if type(view.reader) in _BLOCKS:  # after the other given tokens
                 self.views[i].group = len(self.given_fields) + len(self.blocks)
                 self.blocks.append(BlockReader(view, model.views, self.views[i].group, self.views[i].store))
-        for kind in (Terms, (Words, WordPairs, CharacterGrams, Edges)):  # text before terms
+        for kind in (Terms, (Words, WordPairs, CharacterGrams, Ends)):  # text before terms
             for i in reversed(range(self.n_views)):
                 if isinstance(model.views[i].reader, kind):
                     self.first_tokens = i
@@ -205,7 +205,7 @@ cdef class Driver:
         self.scratch.peers_words = model.tokenizer.rule == "words"
         self.scratch.token_length_max = model.tokenizer.token_length_max
         self.scratch.message_tokens_max = model.tokenizer.message_tokens_max
-        for each in set(model.tokenizer.whole):
+        for each in set(model.tokenizer.keep_whole):
             self.scratch.whole |= _WHOLE[each]
         load_drops(&self.drops, model.tokenizer, stop_words_of(model.tokenizer.stop_words))
         self.has_drops = self.drops.length_min > 1 or self.drops.slots != NULL
@@ -244,7 +244,7 @@ cdef class Driver:
             self.given_fields.append((reader.field, is_terms, reader.above if is_terms else None))
         elif into.reader != BLOCK_CATEGORIES:
             self._describe_parts(into, parts_of(reader))
-        if into.reader in (CHARACTERS, EDGES):
+        if into.reader in (CHARACTERS, ENDS):
             into.n = reader.n
         if into.reader == CHARACTERS:
             into.characters_max = reader.characters_max

@@ -1,6 +1,6 @@
 """Readers: the settings that say which fields of a message a view reads, and which features it makes of them.
 
-Text readers (`Words`, `WordPairs`, `CharacterGrams`, `Edges`) count the tokens of text fields, or features
+Text readers (`Words`, `WordPairs`, `CharacterGrams`, `Ends`) count the tokens of text fields, or features
 made of the tokens. `Terms`, `Category` and `Number` read one field that holds term counts, a category or a
 number.
 
@@ -109,7 +109,7 @@ class CharacterGrams(
         return counts
 
 
-class Edges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="edges"):
+class Ends(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ends"):
     """Counts the first `n` tokens, marked ``h`` (head), and the last `n`, marked ``t`` (tail).
 
     They hold greetings and signatures. `fields` and `prefix` are those of `Words`.
@@ -130,7 +130,7 @@ class Edges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         return _count(["h" + t for t in tokens[: self.n]] + ["t" + t for t in tokens[-self.n :]])
 
 
-TextReader = Words | WordPairs | CharacterGrams | Edges
+TextReader = Words | WordPairs | CharacterGrams | Ends
 TEXT_READERS = TextReader.__args__
 
 
@@ -186,7 +186,7 @@ class Numbers(_Block, frozen=True, forbid_unknown_fields=True, tag_field="kind",
 
 
 Block = Categories | Flags | Numbers
-Reader = Words | WordPairs | CharacterGrams | Edges | Terms | Category | Number
+Reader = Words | WordPairs | CharacterGrams | Ends | Terms | Category | Number
 AnyReader = Reader | Categories | Flags | Numbers
 
 

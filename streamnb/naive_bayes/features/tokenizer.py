@@ -90,8 +90,8 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Most code points of a token. A longer token is cut there and the message is flagged.
     message_tokens_max : int
         Most tokens of a text. Further tokens are dropped and the message is flagged.
-    whole : tuple of {"numbers", "urls", "mail"}
-        What is one token and not several, as `whole` defines it; with the rule ``unicode``.
+    keep_whole : tuple of {"numbers", "urls", "mail"}
+        What is one token and not several, as `entities` defines it; with the rule ``unicode``.
     token_length_min : int
         Fewest code points of a token. A shorter token is dropped; 2 drops punctuation too.
     stop_words : tuple of str
@@ -106,14 +106,14 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ['win', '000']
     >>> Tokenizer().read("कमल 你好吗 👍🏽").tokens
     ['कमल', '你', '你好', '好', '好吗', '吗', '👍🏽']
-    >>> Tokenizer(whole=("numbers", "mail"), token_length_min=2).read("Mail £1,000 to a.b@c.org!").tokens
+    >>> Tokenizer(keep_whole=("numbers", "mail"), token_length_min=2).read("Mail £1,000 to a.b@c.org!").tokens
     ['mail', '1,000', 'to', 'a.b@c.org']
     """
 
     rule: Literal["unicode", "words"] = "unicode"
     token_length_max: int = 64
     message_tokens_max: int = 65_536
-    whole: tuple[Whole, ...] = ()
+    keep_whole: tuple[Whole, ...] = ()
     token_length_min: int = 1
     stop_words: tuple[str, ...] = ()
 
@@ -125,8 +125,10 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"`token_length_min` must not be above `token_length_max` ({self.token_length_max}), "
                 f"not {self.token_length_min}"
             )
-        if self.whole and self.rule == "words":
-            raise ValueError('`whole` goes with the rule "unicode"; the rule "words" has no marks in a token')
+        if self.keep_whole and self.rule == "words":
+            raise ValueError(
+                '`keep_whole` goes with the rule "unicode"; the rule "words" has no marks in a token'
+            )
         stop_words_of(self.stop_words)
 
     def state_settings(self) -> dict[str, object]:
@@ -140,8 +142,8 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "token_length_max": self.token_length_max,
             "message_tokens_max": self.message_tokens_max,
         }
-        if self.whole:
-            settings["whole"] = sorted(set(self.whole))
+        if self.keep_whole:
+            settings["keep_whole"] = sorted(set(self.keep_whole))
         if self.token_length_min > 1:
             settings["token_length_min"] = self.token_length_min
         if self.stop_words:
@@ -159,10 +161,10 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Split a text that is already in lower case; return its tokens and whether a limit cut them."""
         if self.rule == "words":
             tokens = _PEERS_WORDS.findall(low)
-        elif not self.whole and (low.isascii() or max(low) < "\u0300"):
+        elif not self.keep_whole and (low.isascii() or max(low) < "\u0300"):
             tokens = _UNICODE_WORDS.findall(low)  # the same tokens as `_split_by_kind`, faster
         else:
-            tokens = _split_by_kind(low, self.whole)
+            tokens = _split_by_kind(low, self.keep_whole)
         truncated = False
         if len(tokens) > self.message_tokens_max:
             del tokens[self.message_tokens_max :]

@@ -14,7 +14,7 @@ from streamnb.naive_bayes.event_models import Bernoulli, Generative, Multivariat
 from streamnb.naive_bayes.features.readers import (
     Category,
     CharacterGrams,
-    Edges,
+    Ends,
     Flags,
     Number,
     Terms,
@@ -59,7 +59,7 @@ class _Urn:
         self.active = active
         self.tokens = list(model.counts[self.view.name].rows) if self.view.keeps == "counts" else []
         self.shares: dict[int, list[float]] = {}
-        if isinstance(self.view.reader, WordPairs | CharacterGrams | Edges):
+        if isinstance(self.view.reader, WordPairs | CharacterGrams | Ends):
             raise ValueError(f"view `{self.view.name}`: no text can be made of its tokens")
 
     def draw(self, c: int, random: np.random.Generator) -> dict[str, object]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from streamnb.base.batch import Flag
 from streamnb.naive_bayes.features.alphabet import KIND_OF_CODE_POINT, kind, kind_page, lower
 from streamnb.naive_bayes.features.entities import Whole, WholeReader
-from streamnb.naive_bayes.features.readers import CharacterGrams, Edges, TextReader, WordPairs, Words
+from streamnb.naive_bayes.features.readers import CharacterGrams, Ends, TextReader, WordPairs, Words
 from streamnb.naive_bayes.features.stop_words import stop_words_of, words_fingerprint
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.message_features import read_message
@@ -139,7 +139,7 @@ def test_any_text_reads_as_one_code_point_after_another(text: str) -> None:
 @given(MARKED, SOME_WHOLE)
 def test_nothing_but_white_space_is_lost(text: str, whole: tuple[Whole, ...]) -> None:
     """Every other code point is in some token, and no token contains white space."""
-    read = replace(UNICODE, whole=whole).read(text)
+    read = replace(UNICODE, keep_whole=whole).read(text)
     assert set("".join(read.tokens)) == {c for c in read.low if not c.isspace()}
     assert not any(c.isspace() for token in read.tokens for c in token)
 
@@ -147,7 +147,7 @@ def test_nothing_but_white_space_is_lost(text: str, whole: tuple[Whole, ...]) ->
 @given(MARKED, MARKED, SOME_WHOLE)
 def test_a_space_divides(left: str, right: str, whole: tuple[Whole, ...]) -> None:
     """The tokens before white space do not depend on the text after it."""
-    tokenizer = replace(UNICODE, whole=whole)
+    tokenizer = replace(UNICODE, keep_whole=whole)
     apart = tokenizer.read(left).tokens + tokenizer.read(right).tokens
     assert tokenizer.read(f"{left} {right}").tokens == apart
 
@@ -245,13 +245,13 @@ def test_scripts_without_spaces_are_read_by_characters() -> None:
 
 # ---- whole
 
-EVERYTHING = Tokenizer(whole=WHOLE)
+EVERYTHING = Tokenizer(keep_whole=WHOLE)
 
 
 @given(MARKED, SOME_WHOLE)
 def test_what_is_whole_is_what_its_definition_says(text: str, whole: tuple[Whole, ...]) -> None:
     """The search and the regular expressions agree, whatever text comes before and after."""
-    assert replace(UNICODE, whole=whole).read(text).tokens == _naive(lower(text), whole)
+    assert replace(UNICODE, keep_whole=whole).read(text).tokens == _naive(lower(text), whole)
 
 
 @pytest.mark.parametrize(
@@ -290,18 +290,18 @@ def test_each_is_whole_for_itself() -> None:
     plain rule.
     """
     text = "1.5 www.x.y a@b.c"
-    assert Tokenizer().whole == ()
+    assert Tokenizer().keep_whole == ()
     assert Tokenizer().read(text).tokens == re.findall(r"\w+|[^\w\s]", text)
     for some in product((False, True), repeat=3):
         whole = tuple(name for name, there in zip(WHOLE, some, strict=True) if there)
-        tokens = Tokenizer(whole=whole).read(text).tokens
+        tokens = Tokenizer(keep_whole=whole).read(text).tokens
         assert tuple(token in tokens for token in text.split()) == some
 
 
 def test_the_peers_rule_has_nothing_whole() -> None:
     """Its tokens contain no marks, so the option is refused."""
     with pytest.raises(ValueError, match='goes with the rule "unicode"'):
-        Tokenizer(rule="words", whole=("urls",))
+        Tokenizer(rule="words", keep_whole=("urls",))
 
 
 def test_a_long_url_is_cut_and_flagged() -> None:
@@ -353,7 +353,7 @@ def test_short_tokens_and_stop_words_are_dropped_after_the_limits(
     text: str, whole: tuple[Whole, ...], shortest: int, languages: set[str]
 ) -> None:
     """All of them and no other tokens are dropped; dropping them does not flag the message."""
-    tokenizer = Tokenizer(token_length_max=4, message_tokens_max=9, whole=whole)
+    tokenizer = Tokenizer(token_length_max=4, message_tokens_max=9, keep_whole=whole)
     before = tokenizer.read(text)
     after = replace(tokenizer, token_length_min=shortest, stop_words=tuple(languages)).read(text)
     dropped = stop_words_of(tuple(languages))
@@ -375,7 +375,7 @@ def test_readers_see_what_is_left() -> None:
     text = tokenizer.read("win the big cash")
     assert WordPairs().read(text, tokenizer) == {"win cash": 1.0}
     assert CharacterGrams(n=5).read(text, tokenizer) == {" win ": 1.0, " cash": 1.0, "cash ": 1.0}
-    assert Edges(n=1).read(text, tokenizer) == {"hwin": 1.0, "tcash": 1.0}
+    assert Ends(n=1).read(text, tokenizer) == {"hwin": 1.0, "tcash": 1.0}
 
 
 def test_a_language_without_a_list_is_refused() -> None:
@@ -407,7 +407,10 @@ def test_options_that_are_off_are_not_in_the_statistics() -> None:
     """A snapshot from before the options existed equals one with all of them off."""
     plain = {"rule": "unicode", "token_length_max": 64, "message_tokens_max": 65_536}
     assert Tokenizer().state_settings() == plain
-    assert Tokenizer(whole=("urls", "mail", "urls")).state_settings() == {**plain, "whole": ["mail", "urls"]}
+    assert Tokenizer(keep_whole=("urls", "mail", "urls")).state_settings() == {
+        **plain,
+        "keep_whole": ["mail", "urls"],
+    }
     assert Tokenizer(token_length_min=2).state_settings() == {**plain, "token_length_min": 2}
 
 
@@ -444,7 +447,7 @@ def test_a_limit_below_one_is_refused(limit: int) -> None:
         Tokenizer(message_tokens_max=limit)
 
 
-READERS: list[TextReader] = [Words(), WordPairs(), CharacterGrams(), Edges()]
+READERS: list[TextReader] = [Words(), WordPairs(), CharacterGrams(), Ends()]
 
 
 @pytest.mark.parametrize("rule", ["unicode", "words"])
@@ -518,21 +521,21 @@ def test_grams_run_inside_padded_words(text: str, n: int, characters_max: int) -
 
 
 @given(MIXED, st.integers(1, 9))
-def test_edges_are_the_first_and_last_tokens(text: str, n: int) -> None:
+def test_ends_are_the_first_and_last_tokens(text: str, n: int) -> None:
     """The mark keeps the same word in a greeting and in a signature apart."""
     read = UNICODE.read(text)
     expected: Counter[str] = Counter()
     for i, token in enumerate(read.tokens):
         expected["h" + token] += i < n
         expected["t" + token] += i >= len(read.tokens) - n
-    assert Edges(n=n).read(read, UNICODE) == +expected
+    assert Ends(n=n).read(read, UNICODE) == +expected
 
 
 @pytest.mark.parametrize(
-    "wrong", [lambda: CharacterGrams(n=0), lambda: CharacterGrams(characters_max=0), lambda: Edges(n=0)]
+    "wrong", [lambda: CharacterGrams(n=0), lambda: CharacterGrams(characters_max=0), lambda: Ends(n=0)]
 )
 def test_readers_of_nothing_are_refused(wrong: Callable[[], object]) -> None:
-    """The length of a run, of a text and of an edge is at least 1."""
+    """The length of a run, of a text and of each end is at least 1."""
     with pytest.raises(ValueError, match="at least 1"):
         wrong()
 

@@ -30,7 +30,7 @@ from streamnb.naive_bayes.features.entities import Whole
 from streamnb.naive_bayes.features.readers import (
     Category,
     CharacterGrams,
-    Edges,
+    Ends,
     Number,
     Terms,
     TextReader,
@@ -130,7 +130,7 @@ READER: st.SearchStrategy[TextReader] = st.one_of(
         characters_max=st.sampled_from([1, 7, 40, 3000]),
         prefix=st.booleans(),
     ),
-    st.builds(Edges, FIELDS_OF_A_VIEW, n=st.integers(1, 9), prefix=st.booleans()),
+    st.builds(Ends, FIELDS_OF_A_VIEW, n=st.integers(1, 9), prefix=st.booleans()),
 )
 LIDSTONE = st.sampled_from([1.0, 0.1, 0.03, 1e-6, 1e6]).map(Laplace)
 COUNTED = st.sampled_from(["counts", "boolean", "log"])
@@ -161,7 +161,7 @@ LIMITS = {
 TOKENIZER = st.one_of(
     st.builds(Tokenizer, st.sampled_from(["unicode", "words"]), token_length_max=st.just(1)),
     st.builds(Tokenizer, st.just("words"), **LIMITS),
-    st.builds(Tokenizer, st.just("unicode"), whole=st.sets(st.sampled_from(WHOLE)).map(tuple), **LIMITS),
+    st.builds(Tokenizer, st.just("unicode"), keep_whole=st.sets(st.sampled_from(WHOLE)).map(tuple), **LIMITS),
 )
 
 
@@ -211,7 +211,7 @@ def _makes(draw: st.DrawFn, head: Literal["calibrated", "product"]) -> Make:
     return make
 
 
-ACCURATE = [View("w", Words()), View("p", WordPairs()), View("c", CharacterGrams()), View("e", Edges())]
+ACCURATE = [View("w", Words()), View("p", WordPairs()), View("c", CharacterGrams()), View("e", Ends())]
 MIXED = [View("who", Category("sender")), *ACCURATE, View("size", Number("size")), View("t", Terms("terms"))]
 TEXTBOOK = [View("w", Words(), Multinomial(Laplace(1.0), "counts", "smooth"))]
 heads = pytest.mark.parametrize("head", ["calibrated", "product"])
@@ -343,14 +343,14 @@ def test_a_frozen_state_goes_on_in_either_twin(
 
 @pytest.mark.parametrize(
     "tokenizer",
-    [Tokenizer(), Tokenizer(rule="words"), Tokenizer(whole=WHOLE)],
+    [Tokenizer(), Tokenizer(rule="words"), Tokenizer(keep_whole=WHOLE)],
     ids=["unicode", "words", "whole"],
 )
 def test_every_code_point_is_read_alike(tokenizer: Tokenizer) -> None:
     """Alone, doubled, between letters, and in what may be whole; all that Unicode has assigned, and more."""
     points = [*range(0x3_2400), *range(0xE_0000, 0xE_0200), *range(0x10_FF00, 0x11_0000)]
     letters = [chr(p) for p in points if not 0xD800 <= p < 0xE000]
-    hosts = " {c}a://b{c} a{c}@b.c{c} 1{c}2" if tokenizer.whole else ""
+    hosts = " {c}a://b{c} a{c}@b.c{c} 1{c}2" if tokenizer.keep_whole else ""
     texts = [
         " ".join(f"{c} {c}{c} b{c}d{hosts.format(c=c)}" for c in letters[start : start + 512])
         for start in range(0, len(letters), 512)
@@ -591,7 +591,7 @@ MONSTERS_OF_OPTIONS = {
     "1 MB of stop words": "the of " * (MB // 7),
     "3 MB of addresses": "free@cash.now www.a.b/c 1.5 " * (3 * MB // 28),
 }
-OPTIONS = Tokenizer(whole=WHOLE, token_length_min=2, stop_words=("en",))
+OPTIONS = Tokenizer(keep_whole=WHOLE, token_length_min=2, stop_words=("en",))
 
 
 @pytest.mark.parametrize(

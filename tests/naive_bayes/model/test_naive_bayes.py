@@ -22,7 +22,7 @@ from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSm
 from streamnb.naive_bayes.features.readers import (
     Category,
     CharacterGrams,
-    Edges,
+    Ends,
     Number,
     Terms,
     WordPairs,
@@ -41,7 +41,7 @@ ALL_VIEWS = [
     WORDS,
     View("pairs", WordPairs(("subject", "text"))),
     View("characters", CharacterGrams()),
-    View("edges", Edges(n=2)),
+    View("ends", Ends(n=2)),
     *SIDES,
 ]
 COUNTED = View("counted", Words(), Multinomial(Laplace(1.0), "counts", "smooth"))
@@ -421,7 +421,7 @@ def test_known_and_unknown_are_of_the_first_text_view(compiled: bool | None) -> 
 
 WRONG_MODELS: dict[str, Make] = {
     "no views": lambda: NaiveBayes([]),
-    "two views of one name": lambda: NaiveBayes([WORDS, View("words", Edges())]),
+    "two views of one name": lambda: NaiveBayes([WORDS, View("words", Ends())]),
     "calibrated without text": lambda: NaiveBayes(SIDES, head="calibrated"),
     "calibrated with a prior": lambda: NaiveBayes(TEXT_ONLY, prior=UniformPrior()),
     "calibrated without Lidstone": lambda: NaiveBayes([View("w", Words(), Multinomial(Dirichlet()))]),
@@ -529,7 +529,7 @@ def test_a_state_restores_only_into_its_own_views_and_classes(compiled: bool | N
     for other in (
         NaiveBayes(ALL_VIEWS, compiled=compiled),
         NaiveBayes(TEXT_ONLY, classes=["work"], compiled=compiled),
-        NaiveBayes([WORDS, View("edges", Edges())], compiled=compiled),
+        NaiveBayes([WORDS, View("ends", Ends())], compiled=compiled),
     ):
         with pytest.raises(SnapshotError):
             other.restore(frozen.values, frozen.sections)

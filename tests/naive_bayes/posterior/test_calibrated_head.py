@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from streamnb.base.batch import Batch
 from streamnb.base.frozen import Section
 from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.features.readers import Category, CharacterGrams, Edges, Number, WordPairs, Words
+from streamnb.naive_bayes.features.readers import Category, CharacterGrams, Ends, Number, WordPairs, Words
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
@@ -44,7 +44,7 @@ READ: dict[str, tuple[Callable[[str], list[str]], float]] = {
     "words": (_tokens, 0.1),
     "pairs": (lambda text: [f"{a} {b}" for a, b in pairwise(_tokens(text))], 0.03),
     "characters": (_grams, 0.1),
-    "edges": (lambda text: ["h" + t for t in _tokens(text)[:8]] + ["t" + t for t in _tokens(text)[-8:]], 0.1),
+    "ends": (lambda text: ["h" + t for t in _tokens(text)[:8]] + ["t" + t for t in _tokens(text)[-8:]], 0.1),
 }
 
 
@@ -216,7 +216,7 @@ OURS = {
     "words": View("words", Words()),
     "pairs": View("pairs", WordPairs()),
     "characters": View("characters", CharacterGrams()),
-    "edges": View("edges", Edges()),
+    "ends": View("ends", Ends()),
     "category": View("category", Category("category")),
     "number": View("number", Number("number")),
 }
@@ -255,11 +255,11 @@ def _messages(
     ("classes", "views", "others", "declared", "weighted"),
     [
         (["ham", "spam"], ["words"], [], [], False),
-        (["ham", "spam"], ["words", "pairs", "characters", "edges"], [], [], False),
+        (["ham", "spam"], ["words", "pairs", "characters", "ends"], [], [], False),
         (["spam", "ham", "work"], ["words"], [], [], False),
         (["ham", "spam", "work"], ["pairs", "words"], [], ["ham", "spam", "never"], False),
         (["ham", "spam"], ["words"], [], [], True),
-        (["work", "ham", "spam"], ["words", "edges"], ["category", "number"], ["spam"], True),
+        (["work", "ham", "spam"], ["words", "ends"], ["category", "number"], ["spam"], True),
         (["ham", "spam"], ["characters"], ["number"], [], False),
     ],
 )
