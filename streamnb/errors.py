@@ -126,8 +126,8 @@ class RecordError(StreamnbError):
         "schema",  # not a JSON object, or a field of the wrong type
         "schema_registry",  # framed for a schema registry, not plain JSON
         "missing_text",  # none of the fields that make a message
-        "oversized",  # more bytes than `message.bytes_max`, or a key longer than `message.key_bytes_max`
-        "headers",  # more headers than `message.headers_max`
+        "oversized",  # more bytes than `message.bytes_max`, or a key longer than 65,536
+        "headers",  # more than 1,000 headers
         "own_output",  # a label in a record that streamnb wrote
         "label",  # empty, too long, or not a string and not in `[message.label_values]`
         "class_limit",  # a new class past `model.classes_max`

@@ -9,8 +9,6 @@ from streamnb.errors import DataError
 from streamnb.transports.jsonl import JsonlSource
 from streamnb.wire import Decoder, Messages
 
-LINE_BYTES_MAX = 64 << 20
-
 
 class History:
     """Reads a file of JSON lines in batches, and counts what it had to leave out.
@@ -55,7 +53,7 @@ class History:
         DataError
             The file ended, and none of its lines was a message.
         """
-        source = JsonlSource(self.path, LINE_BYTES_MAX)
+        source = JsonlSource(self.path)
         try:
             source.open({}, "earliest")
             while not source.finished() and self.read != self._limit:

@@ -65,13 +65,12 @@ def send(path: str, topic: str, client: Mapping[str, object], create: int = 0) -
     StreamnbError
         The file cannot be read, or the topic cannot be written.
     """
-    from streamnb.cli.history import LINE_BYTES_MAX
     from streamnb.transports.jsonl import JsonlSource
     from streamnb.transports.kafka import KafkaSink, create_topics, describe_topics
 
     if create and topic not in describe_topics(client, [topic]):
         create_topics(client, {topic: create})
-    source = JsonlSource(path, LINE_BYTES_MAX)
+    source = JsonlSource(path)
     sink = KafkaSink(topic, client)
     sent = 0
     try:

@@ -17,7 +17,14 @@ import msgspec
 import orjson
 
 from streamnb.base import Batch
-from streamnb.config import Settings, build_decoder, build_model, check_lines, load_settings
+from streamnb.config import (
+    Settings,
+    build_decoder,
+    build_model,
+    check_lines,
+    load_settings,
+    without_fixed,
+)
 from streamnb.errors import DataError, SettingsError
 from streamnb.evaluation import Contender, Difference, Evaluation, Prequential, beside_the_first, compare
 from streamnb.naive_bayes import (
@@ -245,7 +252,7 @@ def _default_axis(settings: Settings) -> list[tuple[str, str]]:
             tables = [_smoothed(view, alpha * (0.3 if view is pairs else 1.0)) for view in views]
             tables += [msgspec.to_builtins(view) for view in others]
             name = f"{' + '.join(view.name for view in views)}, alpha {alpha}"
-            axis.append((name, f"views={toml(tables)}"))
+            axis.append((name, f"views={toml(without_fixed({'views': tables})['views'])}"))
     if settings.forgetting.half_life_s is None:
         names = [f"forgetting.half_life_messages={messages}" for messages in HALF_LIVES]
         axis += zip(names, names, strict=True)

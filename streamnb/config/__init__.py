@@ -25,6 +25,7 @@ from streamnb.config.engines import (
     check_endpoints,
     check_lines,
 )
+from streamnb.config.former import without_fixed
 from streamnb.config.models import (
     build_decoder,
     build_model,
@@ -65,4 +66,5 @@ __all__ = [
     "restore_model",
     "snapshot_of",
     "verify_snapshot",
+    "without_fixed",
 ]

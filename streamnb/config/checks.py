@@ -26,7 +26,7 @@ def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]
         With how many partitions to make a topic that is missing; 0 to make none.
     """
     yield "model", lambda: _model(settings)
-    if settings.drift.detector or settings.drift.parameters:
+    if settings.drift.detector:
         yield "drift", lambda: _drift(settings)
     yield "rooms", lambda: _rooms(settings)
     yield "snapshots", lambda: _snapshots(settings)
@@ -94,7 +94,7 @@ def _topics(settings: Settings, room: TopicsInput | TopicOutput, create: int) ->
 def _file(room: LinesInput) -> str:
     from streamnb.transports.jsonl import JsonlSource
 
-    source = JsonlSource(room.path, room.line_bytes_max)
+    source = JsonlSource(room.path)
     try:
         if room.path != "-":
             source.open({}, "earliest")

@@ -29,17 +29,9 @@ class KafkaInput(TopicsInput, frozen=True, tag="kafka"):
     ----------
     kafka : dict
         The client's own settings, over those of the table ``[kafka]``.
-    decompressed_bytes_max : int
-        A record batch that unpacks to more is unreadable.
     """
 
     kafka: Client = {}
-    decompressed_bytes_max: int = 64 << 20
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1."""
-        if self.decompressed_bytes_max < 1:
-            raise ValueError("`decompressed_bytes_max` must be at least 1")
 
 
 class ConfluentInput(TopicsInput, frozen=True, tag="confluent"):
@@ -55,22 +47,9 @@ class ConfluentInput(TopicsInput, frozen=True, tag="confluent"):
 
 
 class LinesInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
-    """A file of JSON lines; ``-`` is standard input, ``.gz`` is unpacked.
-
-    Parameters
-    ----------
-    path : str
-    line_bytes_max : int
-        A longer line is unreadable.
-    """
+    """A file of JSON lines; ``-`` is standard input, ``.gz`` is unpacked."""
 
     path: str
-    line_bytes_max: int = 64 << 20
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1."""
-        if self.line_bytes_max < 1:
-            raise ValueError("`line_bytes_max` must be at least 1")
 
 
 class TopicOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -79,23 +58,19 @@ class TopicOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     Parameters
     ----------
     topic : str
-    in_flight_max : int
-        Records that may wait for the broker's word.
     in_flight_bytes_max : int
-        Bytes of values and keys that may wait for it, if that is reached first.
+        Bytes of values and keys that may wait for the broker's answer.
     delivery_timeout_ms : int
     """
 
     topic: str
-    in_flight_max: int = 20_000
     in_flight_bytes_max: int = 64 << 20
     delivery_timeout_ms: int = 120_000
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a limit below 1."""
-        if min(self.in_flight_max, self.in_flight_bytes_max, self.delivery_timeout_ms) < 1:
-            names = "`in_flight_max`, `in_flight_bytes_max` and `delivery_timeout_ms`"
-            raise ValueError(f"{names} must be at least 1")
+        if min(self.in_flight_bytes_max, self.delivery_timeout_ms) < 1:
+            raise ValueError("`in_flight_bytes_max` and `delivery_timeout_ms` must be at least 1")
 
 
 class KafkaOutput(TopicOutput, frozen=True, tag="kafka"):

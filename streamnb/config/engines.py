@@ -17,6 +17,7 @@ from streamnb.config.endpoints import (
     LinesInput,
     LinesOutput,
     OutputSettings,
+    TopicOutput,
 )
 from streamnb.config.settings import Settings, client_settings
 from streamnb.engine import (
@@ -27,6 +28,7 @@ from streamnb.engine import (
     Guard,
     Metrics,
     Model,
+    Pace,
     Processing,
     Progress,
     Recovery,
@@ -36,7 +38,7 @@ from streamnb.engine import (
     SystemClock,
 )
 from streamnb.errors import SettingsError
-from streamnb.evaluation import DETECTORS, DriftWatch, LiveEvaluation
+from streamnb.evaluation import DriftWatch, LiveEvaluation
 from streamnb.naive_bayes import memory
 from streamnb.storage import SnapshotDirectory
 from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
@@ -72,31 +74,24 @@ def build_drift_watch(settings: Settings) -> DriftWatch | None:
     Raises
     ------
     SettingsError
-        There is no such detector, or it has no such parameters.
+        There is no such detector.
     """
-    chosen = settings.drift
-    if chosen.parameters and not chosen.detector:
-        raise SettingsError(
-            "`drift.parameters` are set, and `drift.detector` is not.", f"There are {', '.join(DETECTORS)}."
-        )
-    return DriftWatch(chosen) if chosen.detector else None
+    detector = settings.drift.detector
+    return DriftWatch(detector) if detector else None
 
 
 def build_source(settings: Settings, room: InputSettings) -> Source:
     """Where records come from."""
     if isinstance(room, LinesInput):
         check_lines(settings)
-        return JsonlSource(room.path, room.line_bytes_max)
+        return JsonlSource(room.path)
     if isinstance(room, ConfluentInput):
         from streamnb.transports.confluent import ConfluentSource
 
         return ConfluentSource(room.topics, client_settings(settings, room), group=room.group)
     from streamnb.transports.kafka import KafkaSource
 
-    bytes_max = room.decompressed_bytes_max
-    return KafkaSource(
-        room.topics, client_settings(settings, room), group=room.group, decompressed_bytes_max=bytes_max
-    )
+    return KafkaSource(room.topics, client_settings(settings, room), group=room.group)
 
 
 def check_lines(settings: Settings) -> None:
@@ -160,7 +155,6 @@ def build_sink(
         return JsonlDeadLetters(room.path) if dead_letters else JsonlSink(room.path)
     brokers = client_settings(settings, room)
     limits = {
-        "in_flight_max": room.in_flight_max,
         "in_flight_bytes_max": room.in_flight_bytes_max,
         "delivery_timeout_ms": room.delivery_timeout_ms,
     }
@@ -246,7 +240,8 @@ def build_engine(
         output=settings.output,
         clock=clock,
         metrics=metrics,
-        evaluation=LiveEvaluation(settings.evaluation, watch),
+        evaluation=LiveEvaluation(drift=watch),
+        pace=Pace(flush_timeout_ms=flush_timeout_ms(goes, aside)),
         transactions=within,
         lineage=lineage,
         until_end=until_end,
@@ -266,17 +261,18 @@ def assemble(
     clock: Clock,
     metrics: Metrics,
     evaluation: LiveEvaluation,
+    pace: Pace | None = None,
     transactions: Transactions | None = None,
     lineage: Sequence[dict[str, object]] = (),
     until_end: bool = False,
 ) -> Engine:
     """Return an engine over these parts; all that it makes itself is what they share."""
-    progress = Progress(list(lineage))
+    progress, pace = Progress(list(lineage)), pace or Pace()
     delivery = Delivery(
         sink=sink,
         dead_letters=dead_letters,
         progress=progress,
-        settings=settings,
+        pace=pace,
         clock=clock,
         transactions=transactions,
     )
@@ -285,7 +281,7 @@ def assemble(
         progress=progress,
         source=source,
         delivery=delivery,
-        writer=SnapshotWriter(store, snapshots, clock, metrics),
+        writer=SnapshotWriter(store, snapshots, pace, clock, metrics),
         evaluation=evaluation,
         clock=clock,
         metrics=metrics,
@@ -314,7 +310,14 @@ def assemble(
         snapshots=taken,
         progress=progress,
         settings=settings,
+        pace=pace,
         clock=clock,
         metrics=metrics,
         until_end=until_end,
     )
+
+
+def flush_timeout_ms(*outputs: OutputSettings) -> int:
+    """Return how long a snapshot waits for the sinks: at least as long as one of them may take to deliver."""
+    deliveries = [sink.delivery_timeout_ms for sink in outputs if isinstance(sink, TopicOutput)]
+    return max(Pace().flush_timeout_ms, *deliveries, 0)

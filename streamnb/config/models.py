@@ -8,6 +8,7 @@ import msgspec
 
 from streamnb import __version__
 from streamnb.base import Snapshot
+from streamnb.config.former import without_fixed
 from streamnb.config.settings import Settings, decode_settings
 from streamnb.engine import SystemClock, check_statistics
 from streamnb.errors import SettingsError, SnapshotError
@@ -29,8 +30,9 @@ _OF_THE_MODEL = ("model", "tokens", "views", "prior", "forgetting", "message", "
 
 
 def model_description(settings: Settings) -> dict[str, object]:
-    """The settings that build the model and read its messages, as a snapshot keeps them."""
-    return {name: value for name, value in msgspec.to_builtins(settings).items() if name in _OF_THE_MODEL}
+    """Return the settings that build the model and read its messages, as a snapshot keeps them."""
+    tables = msgspec.to_builtins(settings)
+    return without_fixed({name: tables[name] for name in _OF_THE_MODEL})
 
 
 def build_model(settings: Settings) -> NaiveBayes:

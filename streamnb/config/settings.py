@@ -28,10 +28,10 @@ from streamnb.config.endpoints import (
     TopicOutput,
     TopicsInput,
 )
-from streamnb.config.former import refuse_former
+from streamnb.config.former import FIXED, refuse_former
 from streamnb.engine import DeadLetterLimits, EngineSettings, GuardSettings, MetricsSettings, SnapshotSettings
 from streamnb.errors import DataError, SettingsError, StorageError
-from streamnb.evaluation import DriftSettings, EvaluationSettings
+from streamnb.evaluation import DriftSettings
 from streamnb.naive_bayes import Forgetting, HeadKind, Prior, Tokenizer, View, Words
 from streamnb.storage import files
 from streamnb.wire import MessageFields, Output
@@ -97,7 +97,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guard: GuardSettings = GuardSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
     output: Output = Output()
-    evaluation: EvaluationSettings = EvaluationSettings()
     drift: DriftSettings = DriftSettings()
     metrics: MetricsSettings = MetricsSettings()
 
@@ -231,7 +230,7 @@ def _mistake(message: str, where: str) -> SettingsError:
 
 
 def paths() -> list[str]:
-    """The dotted path of every setting there is, those of unions included.
+    """Return the dotted path of every setting that a file may hold, those of unions included.
 
     Examples
     --------
@@ -240,7 +239,7 @@ def paths() -> list[str]:
     """
     found: dict[str, None] = {}
     _walk(msgspec.inspect.type_info(Settings), "", found)
-    return list(found)
+    return [path for path in found if path not in FIXED]
 
 
 def _walk(info: msgspec.inspect.Type, path: str, found: dict[str, None]) -> None:

@@ -20,7 +20,7 @@ from streamnb.engine.preconditions import check_statistics, starting_point
 from streamnb.engine.processing import Processing
 from streamnb.engine.progress import Progress
 from streamnb.engine.recovery import Recovery
-from streamnb.engine.settings import EngineSettings, SnapshotSettings, Summary
+from streamnb.engine.settings import EngineSettings, Pace, SnapshotSettings, Summary
 from streamnb.engine.signals import StopOnSignals
 from streamnb.engine.snapshot_writer import SnapshotWriter
 from streamnb.engine.snapshots import Snapshots
@@ -37,6 +37,7 @@ __all__ = [
     "Metrics",
     "MetricsSettings",
     "Model",
+    "Pace",
     "Processing",
     "Progress",
     "Recovery",

@@ -24,6 +24,9 @@ CUT_BYTES = 4096
 HEADERS_MAX = 1000
 DETAIL_CHARACTERS = 500  # a detail may quote a label, and a label comes from outside
 
+# Enough to tell a stream that is mostly refused from a short run of bad records, and few enough to stop soon.
+RATIO_WINDOW_RECORDS = 10_000
+
 
 class DeadLetterLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Limits on the size and the number of dead letters.
@@ -36,18 +39,15 @@ class DeadLetterLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ratio_max : float
         The engine stops when more than this share of a window's records became dead letters; with 1 it
         never stops.
-    ratio_window_records : int
-        The number of records in a window.
     """
 
     bytes_max: int = 900_000
     ratio_max: float = 0.5
-    ratio_window_records: int = 10_000
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` for a share outside 0 to 1 or a limit below 1."""
-        if not 0 <= self.ratio_max <= 1 or min(self.bytes_max, self.ratio_window_records) < 1:
-            raise ValueError("`ratio_max` must be from 0 to 1 and the limits at least 1")
+        if not 0 <= self.ratio_max <= 1 or self.bytes_max < 1:
+            raise ValueError("`ratio_max` must be from 0 to 1 and `bytes_max` at least 1")
 
 
 class DeadLetters:
@@ -58,11 +58,21 @@ class DeadLetters:
     sink : Sink
     clock : Clock
     limits : DeadLetterLimits
+    ratio_window_records : int
+        The number of records in a window.
     """
 
-    def __init__(self, sink: Sink, clock: Clock, limits: DeadLetterLimits) -> None:
+    def __init__(
+        self,
+        sink: Sink,
+        clock: Clock,
+        limits: DeadLetterLimits,
+        *,
+        ratio_window_records: int = RATIO_WINDOW_RECORDS,
+    ) -> None:
         self.sink = sink
         self.limits = limits
+        self._ratio_window_records = ratio_window_records
         self._clock = clock
         self._seen = 0
         self._put_aside = 0
@@ -122,7 +132,7 @@ class DeadLetters:
         """
         self._seen += records
         self._put_aside += put_aside
-        if self._seen < self.limits.ratio_window_records:
+        if self._seen < self._ratio_window_records:
             return
         seen, put_aside, self._seen, self._put_aside = self._seen, self._put_aside, 0, 0
         if put_aside > self.limits.ratio_max * seen:

@@ -10,7 +10,7 @@ from streamnb.base import Clock, Partition, RecordBatch, Sink, Transactions
 from streamnb.engine.dead_letters import DeadLetters
 from streamnb.engine.progress import Progress
 from streamnb.engine.published import delivery_noted, published_before
-from streamnb.engine.settings import EngineSettings
+from streamnb.engine.settings import Pace
 from streamnb.errors import DeliveryError, FencedError, TransactionError
 
 
@@ -24,7 +24,7 @@ class Delivery:
         For scores.
     dead_letters : DeadLetters
     progress : Progress
-    settings : EngineSettings
+    pace : Pace
     clock : Clock
     transactions : Transactions, optional
         For scores that are published exactly once; both sinks publish into them.
@@ -38,7 +38,7 @@ class Delivery:
     sink: Sink
     dead_letters: DeadLetters
     progress: Progress
-    settings: EngineSettings
+    pace: Pace
     clock: Clock
     transactions: Transactions | None = None
     published: dict[Partition, int] = field(default_factory=dict, init=False)
@@ -93,8 +93,8 @@ class Delivery:
         return self._began_s is not None
 
     def is_old(self) -> bool:
-        """Return whether the open transaction has lasted `transaction_interval_ms`."""
-        interval_s = self.settings.transaction_interval_ms / 1000
+        """Return whether the open transaction has lasted `Pace.transaction_interval_ms`."""
+        interval_s = self.pace.transaction_interval_ms / 1000
         return self._began_s is not None and self.clock.monotonic_s() >= self._began_s + interval_s
 
     def commit(self) -> None:
@@ -113,7 +113,7 @@ class Delivery:
             One was not.
         """
         for sink in (self.sink, self.dead_letters.sink):
-            sink.flush(self.settings.flush_timeout_ms)
+            sink.flush(self.pace.flush_timeout_ms)
 
     def close(self) -> None:
         """Close the sinks and the transactions; an open transaction is never committed."""

@@ -17,7 +17,7 @@ from streamnb.engine.preconditions import check_identity
 from streamnb.engine.processing import Processing
 from streamnb.engine.progress import Progress
 from streamnb.engine.recovery import CatchUp, Recovery
-from streamnb.engine.settings import EngineSettings, Summary
+from streamnb.engine.settings import EngineSettings, Pace, Summary
 from streamnb.engine.snapshots import Snapshots
 
 _log = logging.getLogger("streamnb.engine")
@@ -37,6 +37,7 @@ class Engine:
     progress : Progress
         The one that the other parts share.
     settings : EngineSettings
+    pace : Pace
     clock : Clock
     metrics : Metrics
     until_end : bool
@@ -50,6 +51,7 @@ class Engine:
     snapshots: Snapshots
     progress: Progress
     settings: EngineSettings
+    pace: Pace
     clock: Clock
     metrics: Metrics
     until_end: bool = False

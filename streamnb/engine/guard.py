@@ -16,7 +16,9 @@ import msgspec
 from streamnb.base import Batch, Classifier, Flag, Label, Partition, Scores
 from streamnb.errors import SnapshotError
 
-WINDOW_RECORDS_MAX = 100_000
+# Offsets of a partition per window. For a stricter quota lower `quota`. The snapshot holds the sources of all
+# open windows, so a window must not be long.
+WINDOW_RECORDS = 10_000
 KEY_BYTES = 8
 
 
@@ -29,9 +31,7 @@ class GuardSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         The category field that names a message's sender, or "" for no quota. All messages without this
         field count as one source.
     quota : int
-        The number of labels that are learned from one source in a window.
-    window_records : int
-        The number of offsets of a partition in a window.
+        The number of labels that are learned from one source in a window of 10,000 offsets of a partition.
     learn_below : float
         A label is not learned if the model gives it this probability or more; with 1, all labels are
         learned. Below 1, labelled messages are stepped one by one, which is slower.
@@ -39,13 +39,12 @@ class GuardSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     source: str = ""
     quota: int = 100
-    window_records: int = 10_000
     learn_below: float = 1.0
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` for a limit out of its range."""
-        if not 1 <= self.window_records <= WINDOW_RECORDS_MAX or self.quota < 1:
-            raise ValueError(f"`quota` must be at least 1, `window_records` from 1 to {WINDOW_RECORDS_MAX:,}")
+        if self.quota < 1:
+            raise ValueError("`quota` must be at least 1")
         if not 0 < self.learn_below <= 1:
             raise ValueError("`learn_below` must be above 0 and at most 1")
 
@@ -56,6 +55,8 @@ class Guard:
     Parameters
     ----------
     settings : GuardSettings
+    window_records : int
+        The number of offsets of a partition in a window.
 
     Examples
     --------
@@ -67,8 +68,9 @@ class Guard:
     True
     """
 
-    def __init__(self, settings: GuardSettings) -> None:
+    def __init__(self, settings: GuardSettings, *, window_records: int = WINDOW_RECORDS) -> None:
         self.settings = settings
+        self._window_records = window_records
         self._windows: dict[Partition, tuple[int, dict[str, int]]] = {}
 
     def step(
@@ -110,8 +112,8 @@ class Guard:
         for i, offset in enumerate(offsets):
             if labels[i] is None:
                 continue
-            if offset // self.settings.window_records != window:
-                window, taught = offset // self.settings.window_records, {}
+            if offset // self._window_records != window:
+                window, taught = offset // self._window_records, {}
             source = _key(sources[i])
             if taught.get(source, 0) >= self.settings.quota:
                 labels[i] = None

@@ -23,39 +23,52 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Maximum number of records per poll.
     poll_timeout_ms : int
         How long a poll waits for its first record; a stop is noticed after this time at the latest.
-    poll_stalled_s : float
-        `streamnb run` ends when a poll takes longer than this: the client is stuck.
-    flush_timeout_ms : int
-        How long a snapshot waits for the sinks.
     stop_deadline_s : float
         The process ends when a stop takes longer than this; the last snapshot stays in force.
     scores : {"at_least_once", "exactly_once"}
         With the first, a crash may publish a score twice, under the same source address. With the second,
         scores are published in transactions of Kafka, and consumers must read only committed records.
-    transaction_interval_ms : int
-        While more records wait, a transaction spans several polls until it has lasted this long.
     """
 
     start: Start | None = None
     on_data_loss: Literal["stop", "skip"] = "stop"
     batch_records_max: int = 2000
     poll_timeout_ms: int = 200
-    poll_stalled_s: float = 60.0
-    flush_timeout_ms: int = 120_000
     stop_deadline_s: float = 20.0
     scores: Literal["at_least_once", "exactly_once"] = "at_least_once"
-    transaction_interval_ms: int = 250
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` for a batch without records, a time below 0 or no time to stop."""
-        if self.batch_records_max < 1 or not (self.stop_deadline_s > 0 and self.poll_stalled_s > 0):
-            names = "`poll_stalled_s` and `stop_deadline_s`"
-            raise ValueError(f"`batch_records_max` must be at least 1, {names} above 0")
+        if self.batch_records_max < 1 or not self.stop_deadline_s > 0:
+            raise ValueError("`batch_records_max` must be at least 1 and `stop_deadline_s` above 0")
         start = self.start if isinstance(self.start, int) else 0
-        times = (self.poll_timeout_ms, self.flush_timeout_ms, self.transaction_interval_ms, start)
-        if min(times) < 0:
-            names = "`start`, `poll_timeout_ms`, `flush_timeout_ms` and `transaction_interval_ms`"
-            raise ValueError(f"{names} must not be below 0")
+        if min(self.poll_timeout_ms, start) < 0:
+            raise ValueError("`start` and `poll_timeout_ms` must not be below 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The times and limits of the loop that no settings file sets; tests shorten them."""
+
+    poll_stalled_s: float = 60.0
+    """`streamnb run` ends when a poll takes longer: no client needs a tenth of it, and a process with a stuck
+    client would look alive."""
+
+    flush_timeout_ms: int = 120_000
+    """How long a snapshot waits for the sinks: as long as a delivery may take, or a broker that is away for a
+    minute would end the engine. A longer `delivery_timeout_ms` makes it longer."""
+
+    transaction_interval_ms: int = 250
+    """While records wait, a transaction spans several polls until it has lasted this long: a commit costs
+    four round trips to the brokers. A stream that keeps up commits at each poll, whatever the interval."""
+
+    snapshot_interval_records: int = 100_000
+    """A snapshot is begun after this many records even before `snapshots.interval_s`, so that a restart on a
+    fast stream does not read millions of records again."""
+
+    snapshot_failures_max: int = 3
+    """The engine stops when this many snapshots in a row could not be written: a disk that refuses one may
+    take the next, and a disk that refuses three needs a person."""
 
 
 @dataclass(slots=True)
@@ -92,26 +105,20 @@ class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Used by one engine alone.
     interval_s : float
         A snapshot is begun at least this often while records arrive, unless one is still being written.
-    interval_records : int
-        A snapshot is also begun after this many records.
     keep : int
         The number of newest snapshots that are not deleted.
     keep_hours : int
         For this number of hours back, the first snapshot of each hour is not deleted either.
-    failures_max : int
-        The engine stops when this many snapshots in a row could not be written.
     """
 
     directory: str = "snapshots"
     interval_s: float = 30.0
-    interval_records: int = 100_000
     keep: int = 3
     keep_hours: int = 24
-    failures_max: int = 3
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` for a limit below 1 or an interval not above 0."""
-        if not self.interval_s > 0 or min(self.interval_records, self.keep, self.failures_max) < 1:
-            raise ValueError("an interval must be above 0, and `keep` and `failures_max` at least 1")
+        if not self.interval_s > 0 or self.keep < 1:
+            raise ValueError("`interval_s` must be above 0 and `keep` at least 1")
         if self.keep_hours < 0:
             raise ValueError("`keep_hours` must be at least 0")

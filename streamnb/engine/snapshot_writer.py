@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from streamnb.base import Accounts, Clock, Snapshot, SnapshotStore
 from streamnb.engine.metrics import Metrics
-from streamnb.engine.settings import SnapshotSettings
+from streamnb.engine.settings import Pace, SnapshotSettings
 from streamnb.errors import StorageError
 
 _log = logging.getLogger("streamnb.snapshot_writer")
@@ -44,15 +44,17 @@ class SnapshotWriter:
     store : SnapshotStore
         Only the thread writes to it.
     settings : SnapshotSettings
+    pace : Pace
     clock : Clock
     metrics : Metrics
     """
 
     def __init__(
-        self, store: SnapshotStore, settings: SnapshotSettings, clock: Clock, metrics: Metrics
+        self, store: SnapshotStore, settings: SnapshotSettings, pace: Pace, clock: Clock, metrics: Metrics
     ) -> None:
         self.store = store
-        self._settings = settings
+        self._interval_s = settings.interval_s
+        self._pace = pace
         self._clock = clock
         self._metrics = metrics
         self._thread = futures.ThreadPoolExecutor(1, "streamnb-snapshot")
@@ -62,14 +64,14 @@ class SnapshotWriter:
 
     def schedule(self) -> None:
         """Set the next snapshot due a whole interval from now."""
-        self._due_s = self._clock.monotonic_s() + self._settings.interval_s
+        self._due_s = self._clock.monotonic_s() + self._interval_s
 
     def is_due(self, records: int) -> bool:
         """Return whether to begin a snapshot, given the number of records since the last one began.
 
         While one is being written, none is due.
         """
-        late = self._clock.monotonic_s() >= self._due_s or records >= self._settings.interval_records
+        late = self._clock.monotonic_s() >= self._due_s or records >= self._pace.snapshot_interval_records
         return late and self._in_flight is None
 
     def begin(self, snapshot: Snapshot, digest: Callable[[], dict[str, str]]) -> None:
@@ -115,11 +117,11 @@ class SnapshotWriter:
         Raises
         ------
         StorageError
-            `error`, if it is the last of `failures_max` in a row.
+            `error`, if it is the last of `Pace.snapshot_failures_max` in a row.
         """
         self._failures += 1
         self._metrics.snapshots.labels("failed").inc()
-        if self._failures >= self._settings.failures_max:
+        if self._failures >= self._pace.snapshot_failures_max:
             raise error
         _log.error("%s The stream goes on; failure %d.", error, self._failures)
         self.schedule()

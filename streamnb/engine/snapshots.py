@@ -82,7 +82,7 @@ class Snapshots:
         Raises
         ------
         StorageError
-            `snapshots.failures_max` in a row could not be written.
+            `Pace.snapshot_failures_max` in a row could not be written.
         """
         try:
             self._finish()

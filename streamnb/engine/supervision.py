@@ -47,7 +47,7 @@ def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -
         try:
             engine = build()
             # Closing waits for the disk, so signals are handled until it returns.
-            watchdog = Watchdog(engine.settings.poll_stalled_s)
+            watchdog = Watchdog(engine.pace.poll_stalled_s)
             engine.source = cast("Source", _Watched(engine.source, watchdog))
             with StopOnSignals(engine.stop, engine.settings.stop_deadline_s), watchdog:
                 try:

@@ -58,7 +58,7 @@ class Watchdog:
     def _end(self, seconds: float) -> None:
         error = TransportError(
             f"A poll has not returned for {seconds:.0f} s: the client is stuck at a record or a broker.",
-            "Restart: the engine resumes from its last snapshot. `engine.poll_stalled_s` sets the limit.",
+            "Restart: the engine resumes from its last snapshot.",
         )
         os.write(2, f"streamnb: {error}\n".encode())
         os._exit(error.exit_code)

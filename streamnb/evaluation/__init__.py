@@ -8,7 +8,7 @@ from streamnb.evaluation.comparison import Contender, beside_the_first, compare
 from streamnb.evaluation.drift import DETECTORS, Change, DriftSettings, DriftWatch
 from streamnb.evaluation.feedback import SHARE, TAUGHT, Feedback, Mode
 from streamnb.evaluation.intervals import Difference, Interval, bootstrap, mcnemar, paired_difference
-from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
+from streamnb.evaluation.live import LiveEvaluation
 from streamnb.evaluation.outcomes import LOG_LOSS_FLOOR, Outcomes, outcomes_of, predictions
 from streamnb.evaluation.prequential import WARM_UP, WINDOW, Evaluation, OnlineModel, Prequential, evaluate
 from streamnb.evaluation.ranking import lam_pct, roc_curve, roca_loss_pct
@@ -31,7 +31,6 @@ __all__ = [
     "DriftSettings",
     "DriftWatch",
     "Evaluation",
-    "EvaluationSettings",
     "Feedback",
     "Figures",
     "Interval",

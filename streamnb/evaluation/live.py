@@ -10,7 +10,6 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 
-import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -22,22 +21,8 @@ from streamnb.evaluation.tally import BINS, Figures, Tally, Window
 CLASSES_MAX = 20
 """Of the confusion matrix on the metrics page: it has a line for each pair."""
 
-
-class EvaluationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the engine finds out about its own scores, for messages that come with a label.
-
-    Parameters
-    ----------
-    window_messages : int
-        How many of the newest labelled messages have figures of their own, 48 bytes each; 0 judges none.
-    """
-
-    window_messages: int = 1_000
-
-    def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a window below 0 or of more messages than memory is good for."""
-        if not 0 <= self.window_messages <= 1_000_000:
-            raise ValueError("`window_messages` must be from 0 to 1000000")
+WINDOW_MESSAGES = 1_000
+"""The newest labelled messages have figures of their own, 48 bytes each: these are enough for two digits."""
 
 
 class LiveEvaluation(Collector):
@@ -45,7 +30,8 @@ class LiveEvaluation(Collector):
 
     Parameters
     ----------
-    settings : EvaluationSettings
+    window_messages : int
+        How many of the newest labelled messages have figures of their own; 0 judges none.
     drift : DriftWatch, optional
         Told of every mistake, whatever the window.
 
@@ -60,8 +46,8 @@ class LiveEvaluation(Collector):
     '1 labelled message judged: accuracy 1.0000, log loss 0.4055; the last 1: 1.0000, 0.4055'
     """
 
-    def __init__(self, settings: EvaluationSettings | None = None, drift: DriftWatch | None = None) -> None:
-        self._size = (settings or EvaluationSettings()).window_messages
+    def __init__(self, window_messages: int = WINDOW_MESSAGES, drift: DriftWatch | None = None) -> None:
+        self._size = window_messages
         self.drift = drift
         self._changes = 0
         self._tally = Tally()

@@ -12,6 +12,8 @@ from streamnb.base import Headers, Partition, RecordBatch, Start, Unreadable
 from streamnb.errors import DeliveryError, PositionError, SettingsError, StorageError
 from streamnb.storage import LineReader, open_append, open_lines
 
+LINE_BYTES_MAX = 64 << 20  # a file without line ends must not fill the memory; no message is as long
+
 
 class JsonlSource:
     """A `streamnb.base.protocols.Source` of a file's lines: one partition, whose offsets are line numbers.
@@ -28,7 +30,7 @@ class JsonlSource:
         The longest line in bytes; a longer one is reported as unreadable.
     """
 
-    def __init__(self, path: str, line_bytes_max: int) -> None:
+    def __init__(self, path: str, line_bytes_max: int = LINE_BYTES_MAX) -> None:
         self._path = path
         self._line_bytes_max = line_bytes_max
         self._partition = Partition(path, 0)

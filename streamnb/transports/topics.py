@@ -18,6 +18,9 @@ log = logging.getLogger(__name__)
 
 LINGER_MS = 20
 BATCH_BYTES = 256 * 1024
+IN_FLIGHT_MAX = (
+    20_000  # records: the clients buffer without bound; large ones reach `in_flight_bytes_max` before
+)
 
 _EXACTLY_ONCE = "the snapshot keeps the positions, so that every record is learned exactly once"
 _ACKNOWLEDGED = "a score counts as published only when every in-sync replica has it, once and in order"

@@ -31,6 +31,8 @@ from streamnb.wire.field_values import (
 from streamnb.wire.json_faults import json_fault
 
 OWN = "streamnb."  # prefix of the headers that streamnb adds to dead letters
+KEY_BYTES_MAX = 65_536  # a score carries its record's key, and a larger one could exceed the broker's limit
+HEADERS_MAX = 1_000  # no header is needed to score a record, and a dead letter carries them all
 LABEL_CHARACTERS_MAX = 256  # every score lists every class, so one long label would lengthen all later scores
 
 _ABSENT = frozenset({NoneType})
@@ -63,10 +65,6 @@ class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         itself; any other label needs an entry.
     bytes_max : int
         A larger record is refused before it is parsed.
-    key_bytes_max : int
-        Likewise one of a larger key, which its score would carry too.
-    headers_max : int
-        Likewise one of more headers.
     """
 
     id: str = "id"
@@ -78,13 +76,11 @@ class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flag: tuple[str, ...] = ()
     label_values: dict[str, str] = {}
     bytes_max: int = 1_048_576
-    key_bytes_max: int = 65_536
-    headers_max: int = 1000
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a limit below 1."""
-        if min(self.bytes_max, self.key_bytes_max, self.headers_max) < 1:
-            raise ValueError("`bytes_max` must be at least 1, and so must `key_bytes_max` and `headers_max`")
+        if self.bytes_max < 1:
+            raise ValueError("`bytes_max` must be at least 1")
 
 
 @dataclass(slots=True)
@@ -115,6 +111,8 @@ class Decoder:
     fields : MessageFields
     timed : bool
         Whether messages get their records' timestamps, which only a model that forgets by time reads.
+    key_bytes_max, headers_max : int
+        A record with a larger key or more headers is refused before it is parsed.
 
     Examples
     --------
@@ -126,8 +124,17 @@ class Decoder:
     (['m-1'], ['spam'], ['hello'])
     """
 
-    def __init__(self, fields: MessageFields, *, timed: bool = False) -> None:
+    def __init__(
+        self,
+        fields: MessageFields,
+        *,
+        timed: bool = False,
+        key_bytes_max: int = KEY_BYTES_MAX,
+        headers_max: int = HEADERS_MAX,
+    ) -> None:
         self.fields = fields
+        self._key_bytes_max = key_bytes_max
+        self._headers_max = headers_max
         self.timed = timed
         self._readers: dict[str, tuple[Read, frozenset[type]]] = {
             **dict.fromkeys(fields.text, (read_text, _STRINGS)),
@@ -138,12 +145,12 @@ class Decoder:
         self._needed = fields.text or tuple(self._readers)
 
     def state_settings(self) -> dict[str, object]:
-        """Return the settings that the statistics depend on: all but the limits and the path of the id.
+        """Return the settings that the statistics depend on: all but the limit and the path of the id.
 
         Snapshots of container version 1.0 hold the same form, so it does not follow the names of settings.
         """
         fields = msgspec.to_builtins(self.fields)
-        for limit_or_name in ("bytes_max", "key_bytes_max", "headers_max", "id"):
+        for limit_or_name in ("bytes_max", "id"):
             del fields[limit_or_name]
         labels = fields.pop("label_values")
         return {"fields": fields, "labels": labels}
@@ -184,16 +191,16 @@ class Decoder:
     def _envelopes(self, records: RecordBatch) -> Faults:
         """Return the rows that are refused because of their key or headers, whatever their value."""
         refused: Faults = {}
-        keys_max, headers_max = self.fields.key_bytes_max, self.fields.headers_max
+        keys_max, headers_max = self._key_bytes_max, self._headers_max
         if any(records.keys) and max(len(key or b"") for key in records.keys) > keys_max:
             for row, key in enumerate(records.keys):
                 if (size := len(key or b"")) > keys_max:
-                    what = f"A key of {size} bytes is more than `message.key_bytes_max` = {keys_max}."
+                    what = f"A key of {size} bytes is more than {keys_max}, which its score would carry too."
                     refused[row] = RecordError("oversized", what)
         if any(records.headers):
             for row, headers in enumerate(records.headers):
                 if len(headers) > headers_max:
-                    what = f"{len(headers)} headers are more than `message.headers_max` = {headers_max}."
+                    what = f"{len(headers)} headers are more than {headers_max}."
                     refused.setdefault(row, RecordError("headers", what))
         return refused
 

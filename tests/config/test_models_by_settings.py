@@ -59,7 +59,7 @@ event_model = { kind = "gaussian", variance = 2.5 }
 [[views]]
 name = "numbers"
 reader = { kind = "numbers", fields = ["amount", "age"] }
-event_model = { kind = "multivariate", covariance = "class", messages_per_coordinate = 2 }
+event_model = { kind = "multivariate", covariance = "class" }
 """,
     "ranges": """
 [[views]]
@@ -69,7 +69,7 @@ event_model = { kind = "binned", edges = [2, 4] }
 [[views]]
 name = "learned"
 reader = { kind = "numbers", fields = ["age"] }
-event_model = { kind = "binned", bins = 3, warm_up = 10 }
+event_model = { kind = "binned", bins = 3 }
 """,
     "everything under the calibrated head": """
 [[views]]
@@ -129,15 +129,15 @@ def test_a_model_of_settings_goes_on_from_its_snapshot(views: str, tmp_path: Pat
         return found
 
     whole, half = build_model(settings), build_model(settings)
-    for batch in batches(0, 120):
+    for batch in batches(0, 500):
         whole.step(batch)
-    for batch in batches(0, 60):
+    for batch in batches(0, 250):
         half.step(batch)
     write_snapshot(tmp_path / "half.snb", snapshot_of(settings, half))
     held = read_snapshot(tmp_path / "half.snb")
     assert held.digest == half.digest()
     _, model = restore_model(held)
-    for batch in batches(60, 120):
+    for batch in batches(250, 500):
         scores = model.step(batch)
     assert model.digest() == whole.digest()
     assert scores.posterior[-1].sum() == pytest.approx(1.0)

@@ -31,13 +31,28 @@ from streamnb.config import (
     snapshot_of,
 )
 from streamnb.config.endpoints import ConfluentOutput, KafkaInput
+from streamnb.config.engines import flush_timeout_ms
+from streamnb.config.former import FIXED
 from streamnb.config.settings import paths
+from streamnb.engine import Pace, dead_letters, guard
 from streamnb.engine.metrics import Metrics
 from streamnb.errors import SettingsError, SnapshotError, StreamnbError
+from streamnb.evaluation import live
+from streamnb.naive_bayes import (
+    Binned,
+    CharacterGrams,
+    Forgetting,
+    LearnedPrior,
+    Multivariate,
+    Tokenizer,
+)
 from streamnb.naive_bayes.event_models.smoothing import Laplace
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.storage import snapshot_file
 from streamnb.storage.directory import SnapshotDirectory
+from streamnb.transports import jsonl, topics
+from streamnb.transports.kafka import source as kafka_source
+from streamnb.wire import message
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 FULL = CONFIGS / "streamnb.toml"
@@ -146,11 +161,11 @@ def test_the_reference_gives_a_reason_for_every_setting() -> None:
         if key and "#" not in line[len(key[0]) :]:
             bare.append(line.removeprefix("# ").split(" = ")[0])
     explained_above = {"name", "reader", "event_model"}  # of [[views]]
-    explained_once = {"kind", "topic", "topics", "path", "in_flight_max", "in_flight_bytes_max"}
+    explained_once = {"kind", "topic", "topics", "path", "in_flight_bytes_max"}
     explained_once |= {"delivery_timeout_ms"}
     explained_once |= {"kafka", "confluent"}
     clients_own = {"bootstrap_servers", "security_protocol"}
-    self_evident = {"category", "number", "flag", "ratio_window_records", "true"}
+    self_evident = {"category", "number", "flag", "true"}
     assert set(bare) <= explained_above | explained_once | clients_own | self_evident
 
 
@@ -162,17 +177,11 @@ def test_the_defaults_shown_are_the_defaults() -> None:
 def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
     """A commented-out setting, taken by itself, changes nothing; rooms are taken as a whole."""
     text = FULL.read_text(encoding="utf-8")
-    tables = tomllib.loads(
-        re.sub(
-            r"(?m)^# (line_bytes_max|in_flight_max|in_flight_bytes_max|delivery_timeout_ms) =", r"\1 =", text
-        )
-    )
+    tables = tomllib.loads(re.sub(r"(?m)^# (in_flight_bytes_max|delivery_timeout_ms) =", r"\1 =", text))
     assert tables.keys() == tomllib.loads(text).keys()
     rooms: Tables = {"source": {"kind": "jsonl", "path": "-"}, "sink": {"kind": "kafka", "topic": "scores"}}
     bare = decode_settings(rooms, "test")
     for table, key in (
-        ("source", "line_bytes_max"),
-        ("sink", "in_flight_max"),
         ("sink", "in_flight_bytes_max"),
         ("sink", "delivery_timeout_ms"),
     ):
@@ -181,14 +190,6 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
         with_it = copy.deepcopy(rooms)
         with_it[table][key] = int(shown_value[1])
         assert decode_settings(with_it, "test") == bare, key
-    prior = {"prior": {"kind": "learned", "smoothing": 0.0}}
-    assert (
-        decode_settings(prior, "test").prior == decode_settings({"prior": {"kind": "learned"}}, "test").prior
-    )
-    letters = '[[views]]\nname = "l"\nreader = { kind = "characters", n = 4, characters_max = 3000 }'
-    assert letters.splitlines()[2].split(" }")[0] in text
-    short = '[[views]]\nname = "l"\nreader = { kind = "characters" }'
-    assert decode_settings(tomllib.loads(letters), "test") == decode_settings(tomllib.loads(short), "test")
 
 
 # ---- what is refused
@@ -208,12 +209,12 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
         ),
         ('[engine]\nbatch_records_max = "many"', r"`engine\.batch_records_max`: Expected `int`, got `str`"),
         ("[engine]\nbatch_records_max = 0", r"`engine`: `batch_records_max` must be at least 1"),
-        ("[engine]\npoll_timeout_ms = -1", r"`engine`: .*`poll_timeout_ms`.* must not be below 0"),
+        ("[engine]\npoll_timeout_ms = -1", r"`engine`: .*`poll_timeout_ms` must not be below 0"),
         ("[engine]\nstart = -1", r"`engine`: `start`.* must not be below 0"),
         ('[engine]\nstart = "yesterday"', r"`engine\.start`: Invalid enum value 'yesterday'"),
         ("[engine]\nstop_deadline_s = nan", r"`engine`: .*`stop_deadline_s` above 0"),
-        ("[snapshots]\ninterval_s = -1.0", r"`snapshots`: an interval must be above 0"),
-        ("[snapshots]\ninterval_s = nan", r"`snapshots`: an interval must be above 0"),
+        ("[snapshots]\ninterval_s = -1.0", r"`snapshots`: `interval_s` must be above 0"),
+        ("[snapshots]\ninterval_s = nan", r"`snapshots`: `interval_s` must be above 0"),
         ("[snapshots]\nkeep = 0", r"`snapshots`: .*`keep`"),
         ("[message]\nbytes_max = 0", r"`message`: `bytes_max` must be at least 1"),
         ("[output]\nexplanation = -1", r"`output`: `explanation` must not be below 0"),
@@ -229,8 +230,7 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
         ("[message.label_values]\ntrue = 1", r"`message\.label_values\[\.\.\.\]`: Expected `str`, got `int`"),
         ('[sink]\nkind = "rabbit"', r"`sink\.kind`: Invalid value 'rabbit'"),
         ('[sink]\ntopic = "t"', r"`sink`: Object missing required field `kind`"),
-        ('[sink]\nkind = "kafka"\ntopic = "t"\nin_flight_max = 0', r"`sink`: `in_flight_max`"),
-        ('[source]\nkind = "jsonl"\npath = "-"\nline_bytes_max = 0', r"`source`: `line_bytes_max`"),
+        ('[sink]\nkind = "kafka"\ntopic = "t"\nin_flight_bytes_max = 0', r"`sink`: `in_flight_bytes_max`"),
         ('[prior]\nkind = "fixed"\np = { spam = -1.0 }', r"`prior`: `p` must give"),
         ("engine = 3", r"`engine`: Expected `object`, got `int`"),
         ("x = " + "[" * 5000, r"(is not TOML|is nested too deeply)"),
@@ -336,6 +336,62 @@ def test_a_setting_that_was_renamed_is_refused_with_its_new_name(
     error = refusal(tmp_path, text)
     assert error.what == f"{tmp_path / 'streamnb.toml'}: {sentence}"
     assert sentence in str(refusal(tmp_path, text + "\n[engin]"))
+
+
+FIXED_VALUES = {
+    "message.key_bytes_max": message.KEY_BYTES_MAX,
+    "message.headers_max": message.HEADERS_MAX,
+    "dead_letters.ratio_window_records": dead_letters.RATIO_WINDOW_RECORDS,
+    "engine.poll_stalled_s": Pace().poll_stalled_s,
+    "engine.transaction_interval_ms": Pace().transaction_interval_ms,
+    "snapshots.interval_records": Pace().snapshot_interval_records,
+    "snapshots.failures_max": Pace().snapshot_failures_max,
+    "sink.in_flight_max": topics.IN_FLIGHT_MAX,
+    "dead_letters.sink.in_flight_max": topics.IN_FLIGHT_MAX,
+    "source.decompressed_bytes_max": kafka_source.DECOMPRESSED_BYTES_MAX,
+    "source.line_bytes_max": jsonl.LINE_BYTES_MAX,
+    "guard.window_records": guard.WINDOW_RECORDS,
+    "evaluation.window_messages": live.WINDOW_MESSAGES,
+    "tokens.message_tokens_max": Tokenizer().message_tokens_max,
+    "views.reader.characters_max": CharacterGrams().characters_max,
+    "views.event_model.messages_per_coordinate": Multivariate().messages_per_coordinate,
+    "views.event_model.warm_up": Binned().warm_up,
+    "prior.smoothing": LearnedPrior().smoothing,
+    "forgetting.time_skew_max_s": Forgetting().time_skew_max_s,
+}
+
+
+def test_a_fixed_value_is_what_the_code_does() -> None:
+    """Two settings are fixed at what is no number: the time to flush, and a detector's parameters."""
+    assert {path: FIXED[path] for path in FIXED_VALUES} == FIXED_VALUES
+    assert FIXED.keys() - FIXED_VALUES.keys() == {"engine.flush_timeout_ms", "drift.parameters"}
+    assert str(Pace().flush_timeout_ms) in str(FIXED["engine.flush_timeout_ms"])
+
+
+@pytest.mark.parametrize("path", FIXED)
+def test_a_setting_that_is_fixed_now_is_refused_with_its_value(path: str) -> None:
+    """Even with that value: whoever writes it believes that it can be changed."""
+    *way, last = path.split(".")
+    tables: Tables = {last: FIXED_VALUES.get(path, 1)}
+    for key in reversed(way):
+        tables = {key: [{}, tables] if key == "views" else tables}
+    written_as = path.replace("views", "views[1]")
+    with pytest.raises(SettingsError) as caught:
+        decode_settings(tables, "test")
+    assert caught.value.what == f"test: `{written_as}` is fixed now, at {FIXED[path]}."
+    assert path not in paths()
+
+
+def test_a_snapshot_waits_as_long_as_a_delivery_may_take() -> None:
+    """Or a patient `delivery_timeout_ms` would be cut short by the flush."""
+    slow = decode_settings(
+        {"sink": {"kind": "kafka", "topic": "t", "delivery_timeout_ms": 600_000}}, "test"
+    ).sink
+    lines = decode_settings({"sink": {"kind": "jsonl", "path": "-"}}, "test").sink
+    assert slow is not None
+    assert lines is not None
+    assert flush_timeout_ms(lines, slow) == 600_000
+    assert flush_timeout_ms(lines, lines) == Pace().flush_timeout_ms
 
 
 def test_a_former_name_in_set_is_refused_like_one_in_the_file(tmp_path: Path) -> None:
@@ -650,6 +706,17 @@ def test_a_snapshot_gives_its_model_back(path: Path) -> None:
     assert restored.predict_proba_one(x) == model.predict_proba_one(x)
     assert differences(snapshot.settings, model_description(loaded)) == []
     assert differences(snapshot.settings, model_description(again)) == []
+
+
+def test_a_snapshot_has_no_setting_that_a_file_must_not_have() -> None:
+    """What Python alone can set is not in it, unless Python has set it: then its reader names it."""
+    _, _, snapshot = learned({"views": [{"name": "c", "reader": {"kind": "characters"}}]})
+    tables = cast("Tables", snapshot.settings)
+    assert "characters_max" not in tables["views"][0]["reader"]
+    assert "message_tokens_max" not in tables["tokens"]
+    own = Settings(tokens=Tokenizer(message_tokens_max=9))
+    with pytest.raises(SettingsError, match=r"`tokens\.message_tokens_max` is fixed now, at 65536"):
+        restore_model(snapshot_of(own, build_model(own)))
 
 
 def test_a_snapshot_of_other_rules_is_refused() -> None:

@@ -23,7 +23,7 @@ from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.model import Model
-from streamnb.engine.settings import EngineSettings, SnapshotSettings, Summary
+from streamnb.engine.settings import EngineSettings, Pace, SnapshotSettings, Summary
 from streamnb.engine.snapshot_writer import SnapshotWriter
 from streamnb.errors import (
     DataError,
@@ -236,7 +236,8 @@ class Rig:
             "sink": MemorySink(self.scores),
             "dead_letters": DeadLetters(MemorySink(self.aside), self.clock, DeadLetterLimits(ratio_max=1.0)),
             "settings": EngineSettings(start="earliest", batch_records_max=7),
-            "snapshots": SnapshotSettings(interval_records=8),
+            "snapshots": SnapshotSettings(),
+            "pace": Pace(snapshot_interval_records=8),
             "output": Output(),
             "clock": self.clock,
             "metrics": self.metrics,
@@ -526,7 +527,7 @@ def test_no_schedule_of_accidents_changes_what_is_learned(
             summary = it.run(
                 sink=sink,
                 settings=EngineSettings(start="earliest", batch_records_max=batch),
-                snapshots=SnapshotSettings(interval_records=interval, failures_max=2),
+                pace=Pace(snapshot_interval_records=interval, snapshot_failures_max=2),
             )
             break
         except (Crash, DeliveryError, StorageError):
@@ -568,10 +569,10 @@ def test_a_lost_dead_letter_bars_a_snapshot_as_well() -> None:
 
 
 def test_a_refused_snapshot_is_taken_again_later() -> None:
-    """The stream goes on until `failures_max` in a row failed; a successful write resets the count."""
+    """The stream goes on until three in a row failed; a successful write resets the count."""
     store = MemoryStore(refused=[1, 2, 4, 5])
     it = Rig(filled(stream(200)), lambda: store)
-    summary = it.run(snapshots=SnapshotSettings(interval_records=8, failures_max=3))
+    summary = it.run(pace=Pace(snapshot_interval_records=8, snapshot_failures_max=3))
     assert summary.digest == plain_loop(it.log).digest()
     kept = it.metrics.registry.get_sample_value("streamnb_snapshots_total", {"outcome": "kept"})
     failed = it.metrics.registry.get_sample_value("streamnb_snapshots_total", {"outcome": "failed"})
@@ -585,7 +586,7 @@ def test_too_many_refused_snapshots_stop_the_engine() -> None:
     with pytest.raises(StorageError, match="No space left"):
         it.run(
             settings=EngineSettings(start="earliest", batch_records_max=1),
-            snapshots=SnapshotSettings(interval_records=8, failures_max=3),
+            pace=Pace(snapshot_interval_records=8, snapshot_failures_max=3),
         )
     assert store.asked == 3
     # The engine learns of a failure one record later, and the next interval begins then.
@@ -617,7 +618,7 @@ def test_the_stream_goes_on_while_a_snapshot_is_written() -> None:
         sink=sink,
         store=store,
         settings=ONE_BY_ONE,
-        snapshots=SnapshotSettings(interval_records=8),
+        pace=Pace(snapshot_interval_records=8),
     )
     summary = engine.run()
     engine.close()
@@ -649,7 +650,7 @@ def test_a_crash_while_a_snapshot_is_written_changes_nothing(survives: bool) -> 
     values = stream(60)
     store = HeldStore(refused=[] if survives else [1])
     it = Rig(filled([*values[:20], CRASH, *values[20:]]), lambda: store)
-    parts: dict[str, Any] = {"settings": ONE_BY_ONE, "snapshots": SnapshotSettings(interval_records=8)}
+    parts: dict[str, Any] = {"settings": ONE_BY_ONE, "pace": Pace(snapshot_interval_records=8)}
     engine = it.engine(settled=False, **parts)
     with pytest.raises(Crash):
         engine.run()
@@ -670,7 +671,7 @@ def test_a_stop_waits_for_the_snapshot_in_flight_and_takes_a_last_one(refused: l
     """Whether that snapshot is written or refused, the last one holds everything."""
     store = HeldStore(refused=refused)
     it = Rig(filled([message(i, "lunch", "ham") for i in range(15)]), lambda: store)
-    engine = it.engine(settled=False, settings=ONE_BY_ONE, snapshots=SnapshotSettings(interval_records=8))
+    engine = it.engine(settled=False, settings=ONE_BY_ONE, pace=Pace(snapshot_interval_records=8))
     engine.delivery.sink = HookedSink(it.scores, lambda: engine.stop() if sum(it.scores.end) == 12 else None)
     threading.Timer(0.05, store.let.release, [2]).start()
     summary = engine.run()
@@ -711,7 +712,8 @@ def test_a_snapshot_is_due_when_its_time_has_come() -> None:
     summary = it.run(
         sink=HookedSink(it.scores, ten_seconds),
         settings=EngineSettings(start="earliest", batch_records_max=1),
-        snapshots=SnapshotSettings(interval_s=30.0, interval_records=1_000_000),
+        snapshots=SnapshotSettings(interval_s=30.0),
+        pace=Pace(snapshot_interval_records=1_000_000),
     )
     assert kept == [0, 0, 0, 3, 3, 3, 6, 6, 6, 9, 9, 9]
     assert summary.seconds == 120.0
@@ -857,11 +859,11 @@ def test_another_reading_is_allowed_and_noted() -> None:
 def test_a_stream_that_is_mostly_refused_stops_the_engine() -> None:
     """No snapshot is taken."""
     it = rig([b"{"] * 20)
-    limits = DeadLetterLimits(ratio_max=0.5, ratio_window_records=10)
+    limits = DeadLetterLimits(ratio_max=0.5)
     with pytest.raises(DataError, match="14 of the last 14 records became dead letters"):
         it.run(
-            dead_letters=DeadLetters(MemorySink(it.aside), it.clock, limits),
-            snapshots=SnapshotSettings(interval_records=1000),
+            dead_letters=DeadLetters(MemorySink(it.aside), it.clock, limits, ratio_window_records=10),
+            pace=Pace(snapshot_interval_records=1000),
         )
     assert it.store().newest() is None
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from streamnb.base.batch import Batch, Flag
 from streamnb.base.record import Partition
 from streamnb.config import Settings, build_guard
-from streamnb.engine.guard import WINDOW_RECORDS_MAX, Guard, GuardSettings
-from streamnb.engine.settings import SnapshotSettings
+from streamnb.engine.guard import Guard, GuardSettings
+from streamnb.engine.settings import Pace
 from streamnb.errors import SettingsError, SnapshotError
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
@@ -60,7 +60,7 @@ def test_F3_a_source_teaches_its_quota_and_no_more() -> None:
 
 def test_a_window_is_a_fixed_number_of_offsets_of_a_partition() -> None:
     """Each partition has its own windows, and unlabelled messages do not count."""
-    guard, model = Guard(GuardSettings(source="from", quota=1, window_records=10)), NaiveBayes(TEXT_ONLY)
+    guard, model = Guard(GuardSettings(source="from", quota=1), window_records=10), NaiveBayes(TEXT_ONLY)
     first = guard.step(model, P0, [7, 8, 9, 10, 11], batch(["m"] * 5, [None, "a", "a", "a", "a"]))
     other = guard.step(model, Partition("mail", 1), [9], batch(["m"], ["a"]))
 
@@ -104,7 +104,7 @@ def test_a_stream_in_pieces_is_decided_like_the_whole(
     cuts: list[int], seed: int, half_life_s: float | None
 ) -> None:
     """Scores, flags and state do not depend on where polls end; each message keeps its own time."""
-    chosen = GuardSettings(source="from", quota=3, window_records=30, learn_below=0.7)
+    chosen = GuardSettings(source="from", quota=3, learn_below=0.7)
     draw = random.Random(seed)
     whole = Batch(
         {
@@ -115,9 +115,9 @@ def test_a_stream_in_pieces_is_decided_like_the_whole(
         times=[float(draw.randrange(i, i + 20)) for i in range(80)],
     )
     assert whole.times is not None
-    guard, model = Guard(chosen), NaiveBayes(TEXT_ONLY, half_life_s=half_life_s)
+    guard, model = Guard(chosen, window_records=30), NaiveBayes(TEXT_ONLY, half_life_s=half_life_s)
     expected = guard.step(model, P0, range(80), whole)
-    again, other, got = Guard(chosen), NaiveBayes(TEXT_ONLY, half_life_s=half_life_s), []
+    again, other, got = Guard(chosen, window_records=30), NaiveBayes(TEXT_ONLY, half_life_s=half_life_s), []
     ends = [*sorted(cuts), 80]
     for begin, end in zip([0, *ends], ends, strict=False):
         fields = {name: of[begin:end] for name, of in whole.fields.items()}
@@ -146,14 +146,14 @@ def test_a_stream_in_pieces_is_decided_like_the_whole(
 )
 def test_a_crash_does_not_change_what_is_decided(chosen: dict[str, object]) -> None:
     """A snapshot holds the open windows; all else follows from the records."""
-    guard = GuardSettings(window_records=50, **chosen)  # type: ignore[arg-type]
+    guard = GuardSettings(**chosen)  # type: ignore[arg-type]
     parts: dict[str, Any] = {
         "decoder": Decoder(FIELDS),
         "settings": ONE_BY_ONE,
-        "snapshots": SnapshotSettings(interval_records=8),
+        "pace": Pace(snapshot_interval_records=8),
     }
     plain = rig(mail(120))
-    expected = plain.run(**parts, guard=Guard(guard))
+    expected = plain.run(**parts, guard=Guard(guard, window_records=50))
     values = mail(120)
     for at in (100, 61, 60, 23):
         values.insert(at, CRASH)
@@ -172,7 +172,7 @@ def _through(it: Rig, parts: dict[str, Any], chosen: GuardSettings) -> dict[str,
 
     while True:
         try:
-            return it.run(**parts, guard=Guard(chosen)).digest
+            return it.run(**parts, guard=Guard(chosen, window_records=50)).digest
         except Crash:
             continue
 
@@ -199,8 +199,6 @@ def test_a_source_that_no_message_carries_is_refused() -> None:
     "bad",
     [
         {"quota": 0},
-        {"window_records": 0},
-        {"window_records": WINDOW_RECORDS_MAX + 1},
         {"learn_below": 0.0},
         {"learn_below": float("nan")},
     ],

@@ -15,7 +15,7 @@ from streamnb.base.offsets import Account
 from streamnb.base.record import Partition
 from streamnb.base.snapshot import Snapshot
 from streamnb.engine.metrics import Metrics
-from streamnb.engine.settings import SnapshotSettings
+from streamnb.engine.settings import Pace, SnapshotSettings
 from streamnb.engine.snapshot_writer import SnapshotWriter
 from streamnb.errors import StorageError
 from streamnb.transports.memory import MemoryClock
@@ -66,8 +66,8 @@ class Bench:
         self.store = HeldStore(*errors)
         self.clock = MemoryClock()
         self.metrics = Metrics()
-        limits = SnapshotSettings(interval_s=30.0, interval_records=100, failures_max=2)
-        self.writer = SnapshotWriter(self.store, limits, self.clock, self.metrics)
+        pace = Pace(snapshot_interval_records=100, snapshot_failures_max=2)
+        self.writer = SnapshotWriter(self.store, SnapshotSettings(), pace, self.clock, self.metrics)
 
     def through(self) -> None:
         """Write one snapshot and wait for it."""
@@ -190,7 +190,7 @@ import threading
 from streamnb.engine.metrics import Metrics
 from streamnb.base.snapshot import Snapshot
 from streamnb.engine.snapshot_writer import SnapshotWriter
-from streamnb.engine.settings import SnapshotSettings
+from streamnb.engine.settings import Pace, SnapshotSettings
 from streamnb.engine.signals import StopOnSignals
 from streamnb.transports.memory import MemoryClock
 
@@ -199,7 +199,7 @@ class Store:
         print("begun", flush=True)
         threading.Event().wait()
 
-writer = SnapshotWriter(Store(), SnapshotSettings(), MemoryClock(), Metrics())
+writer = SnapshotWriter(Store(), SnapshotSettings(), Pace(), MemoryClock(), Metrics())
 with StopOnSignals(lambda: None, 0.2):
     writer.begin(Snapshot({}, {}, {}, {}, {}, {}), dict)
     writer.close()

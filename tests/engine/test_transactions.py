@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streamnb.base.protocols import Transactions
 from streamnb.base.record import Partition
 from streamnb.engine.published import DELIVERY, delivery_noted, published_before
-from streamnb.engine.settings import EngineSettings, SnapshotSettings
+from streamnb.engine.settings import EngineSettings, Pace
 from streamnb.errors import DeliveryError, FencedError, PositionError, SettingsError, TransactionError
 from streamnb.transports.memory import Crash, MemorySink
 from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions
@@ -49,9 +49,8 @@ def transactional(
             start="earliest",
             scores="exactly_once",
             batch_records_max=7,
-            transaction_interval_ms=interval_ms,
         ),
-        "snapshots": SnapshotSettings(interval_records=20),
+        "pace": Pace(snapshot_interval_records=20, transaction_interval_ms=interval_ms),
     }
 
 

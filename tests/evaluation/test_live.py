@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from streamnb.base.batch import Batch, Label
 from streamnb.evaluation import Prequential
-from streamnb.evaluation.live import EvaluationSettings, LiveEvaluation
+from streamnb.evaluation.live import LiveEvaluation
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from tests.engine.test_engine import rig, stream
@@ -20,7 +20,7 @@ LABELS: list[Label | None] = ["spam", "ham", None, "spam", "ham", "spam"] * 20
 
 def test_the_metrics_are_the_figures_of_an_evaluation() -> None:
     """Of all and of the window, per class too."""
-    live, judgement = LiveEvaluation(EvaluationSettings(window_messages=30)), Prequential(30, warm_up=0)
+    live, judgement = LiveEvaluation(window_messages=30), Prequential(30, warm_up=0)
     registry, model = CollectorRegistry(), NaiveBayes(TEXT_ONLY)
     registry.register(live)
     for begin in range(0, len(TEXTS), 17):
@@ -61,7 +61,7 @@ def test_the_metrics_are_the_figures_of_an_evaluation() -> None:
 def test_without_a_label_there_is_nothing_to_say() -> None:
     """Nor with a window of none."""
     model = NaiveBayes(TEXT_ONLY)
-    quiet, off = LiveEvaluation(), LiveEvaluation(EvaluationSettings(window_messages=0))
+    quiet, off = LiveEvaluation(), LiveEvaluation(window_messages=0)
     quiet.add(model.step(Batch({"text": ["a"]}, [None])), [None])
     batch = Batch({"text": TEXTS}, LABELS)
     off.add(model.step(batch), batch.labels)
@@ -79,19 +79,12 @@ def test_of_very_many_classes_the_page_shows_no_pairs() -> None:
     assert "streamnb_confusion_total{" not in page
 
 
-def test_a_window_below_none_is_refused() -> None:
-    """A setting, so by its name."""
-    for window in (-1, 1_000_001):
-        with pytest.raises(ValueError, match="window_messages"):
-            EvaluationSettings(window_messages=window)
-
-
 def test_the_engine_judges_what_it_scored(caplog: pytest.LogCaptureFixture) -> None:
     """On its metrics page and in a line at a snapshot; the state is the same without it."""
     judged, plain = rig(stream(80)), rig(stream(80))
     with caplog.at_level(logging.INFO, "streamnb.engine"):
         summary = judged.run()
-    plain.run(evaluation=EvaluationSettings(window_messages=0))
+    plain.run(evaluation=LiveEvaluation(window_messages=0))
     found = [
         judged.metrics.registry.get_sample_value("streamnb_judged_total", {"outcome": outcome}) or 0
         for outcome in ("judged", "new_class")

@@ -24,7 +24,7 @@ from streamnb.engine.metrics import Metrics
 from streamnb.engine.model import Model
 from streamnb.engine.processing import Processing
 from streamnb.engine.progress import Progress
-from streamnb.engine.settings import EngineSettings
+from streamnb.engine.settings import Pace
 from streamnb.evaluation.live import LiveEvaluation
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
@@ -125,7 +125,7 @@ class Fuzz:
             sink=MemorySink(scores),
             dead_letters=DeadLetters(MemorySink(aside), self._clock, DeadLetterLimits(ratio_max=1.0)),
             progress=self._progress,
-            settings=EngineSettings(),
+            pace=Pace(),
             clock=self._clock,
         )
         processing = Processing(

@@ -51,7 +51,7 @@ MIXED = {
         {
             "name": "range",
             "reader": {"kind": "numbers", "fields": ["a", "b"]},
-            "event_model": {"kind": "binned", "warm_up": 4, "bins": 2},
+            "event_model": {"kind": "binned", "bins": 2},
         },
     ],
 }
@@ -244,7 +244,7 @@ def mixed_example() -> Snapshot:
     """Return a snapshot of a model with many kinds of views."""
     settings = decode_settings(MIXED, "the example")
     model = build_model(settings)
-    for i in range(12):
+    for i in range(210):  # enough for the ranges to settle
         message = {"text": f"word{i % 5} a", "amount": 1.5 * i, "country": "nx"[i % 2], "known": i % 3 == 0}
         model.learn_one({**message, "a": float(i), "b": i * 0.5}, ("spam", "ham")[i % 2])
     return snapshot_of(settings, model)

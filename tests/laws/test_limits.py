@@ -16,7 +16,7 @@ def reasons(key: bytes | None = None, headers: Headers = (), value: bytes = LABE
     records = RecordBatch(
         Partition("mail", 0), range(3), values, [None, key, b"k"], [-1] * 3, [(), headers, ()], 3
     )
-    messages = Decoder(MessageFields(key_bytes_max=10, headers_max=3)).decode(records)
+    messages = Decoder(MessageFields(), key_bytes_max=10, headers_max=3).decode(records)
 
     assert {0, 2} <= set(messages.rows)
     assert all(row == 1 for row, _ in messages.refused)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from streamnb.base.snapshot import Snapshot, differences
 from streamnb.config import Settings, build_decoder, build_model, decode_settings
-from streamnb.naive_bayes import Ends, NaiveBayes
+from streamnb.errors import SettingsError
+from streamnb.naive_bayes import Ends, Forgetting, LearnedPrior, NaiveBayes
 from streamnb.storage import container, snapshot_file
 from streamnb.storage.migrations import migrated
 from tests.support import strangers_reader
@@ -17,6 +20,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 # Written once by the code of container version 1.0, from four messages with labels true and false.
 VERSION_1_0 = GOLDEN / "snapshot-v1.0.snb"
+VERSION_1_1 = GOLDEN / "snapshot-v1.1.snb"  # the same by the code of version 1.1
 DIGEST = {
     "order_free": "37de38c463201b3ac69fb00b8f312799",
     "all": "976a634f68fd618c3bf77381957b0793",
@@ -48,6 +52,22 @@ def test_a_snapshot_of_version_1_0_gives_the_same_model() -> None:
     assert model.digest() == snapshot.digest == DIGEST
     assert other_statistics(snapshot, settings, model) == []
     assert model.predict_proba_one({"text": "win 1,000"})["spam"] == SPAM
+
+
+def test_a_snapshot_of_version_1_1_gives_the_same_model() -> None:
+    """The same four messages, learned and written by the code of version 1.1: the same state."""
+    assert container.decode(VERSION_1_1.read_bytes()).minor == 1
+    snapshot, settings, model = restored(VERSION_1_1)
+    assert model.digest() == snapshot.digest == DIGEST
+    assert other_statistics(snapshot, settings, model) == []
+    assert model.predict_proba_one({"text": "win 1,000"})["spam"] == SPAM
+
+
+def test_both_versions_say_the_same() -> None:
+    """Settings and statistics of the older file are, after the migration, those that the newer one has."""
+    old, new = (snapshot_file.decode(path.read_bytes()) for path in (VERSION_1_0, VERSION_1_1))
+    assert differences(old.settings, new.settings) == []
+    assert differences(old.statistics, new.statistics) == []
 
 
 def test_the_map_of_labels_of_version_1_0_is_the_label_values() -> None:
@@ -87,3 +107,88 @@ def test_settings_of_no_known_form_are_left_to_their_reader() -> None:
     strange = {"message": 3, "tokens": [], "views": [None, {"reader": 1}, {"reader": {"kind": []}}]}
     header = migrated(old._replace(header=old.header | {"settings": strange})).header
     assert header["settings"] == strange
+
+
+# ---- settings that are constants since version 1.1
+
+
+def migrated_settings(**changes: object) -> tuple[dict[str, Any], list[Any]]:
+    """Settings and lineage after the migration of the golden file, with other tables in its settings."""
+    old = container.decode(VERSION_1_0.read_bytes())
+    settings = cast("dict[str, Any]", old.header["settings"])
+    header = migrated(old._replace(header=old.header | {"settings": settings | changes})).header
+    return cast("dict[str, Any]", header["settings"]), cast("list[Any]", header["lineage"])
+
+
+def view(reader: Mapping[str, object], event_model: Mapping[str, object]) -> dict[str, object]:
+    """The settings of a view, as version 1.0 wrote them."""
+    return {"name": "v", "reader": reader, "event_model": event_model}
+
+
+def test_constants_are_dropped_from_settings_that_have_their_value() -> None:
+    """All of them; the settings are then a file's, and nothing is noted."""
+    settings, lineage = migrated_settings(
+        prior={"kind": "learned", "smoothing": 0.0},
+        views=[
+            view({"kind": "characters", "characters_max": 3000}, {"kind": "multinomial"}),
+            view({"kind": "numbers", "fields": ["a"]}, {"kind": "binned", "bins": 3, "warm_up": 200}),
+            view(
+                {"kind": "numbers", "fields": ["a"]}, {"kind": "multivariate", "messages_per_coordinate": 1.0}
+            ),
+        ],
+    )
+    assert len(decode_settings(settings, "the snapshot").views) == 3
+    assert [event["event"] for event in lineage] == ["begun from a snapshot"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "setting"),
+    [
+        ({"tokens": {"message_tokens_max": 100}}, r"tokens\.message_tokens_max` is fixed now, at 65536"),
+        (
+            {"views": [view({"kind": "characters", "characters_max": 500}, {"kind": "multinomial"})]},
+            r"views\[0\]\.reader\.characters_max` is fixed now, at 3000",
+        ),
+        (
+            {"views": [view({"kind": "numbers"}, {"kind": "binned", "warm_up": 50})]},
+            r"views\[0\]\.event_model\.warm_up` is fixed now, at 200",
+        ),
+        (
+            {"forgetting": {"half_life_s": 60.0, "time_skew_max_s": 5.0}},
+            r"forgetting\.time_skew_max_s` is fixed now, at 3600",
+        ),
+    ],
+)
+def test_a_snapshot_that_learned_with_another_value_is_refused(
+    changes: dict[str, object], setting: str
+) -> None:
+    """Its counts mean something else than those of this version."""
+    settings, _ = migrated_settings(**changes)
+    with pytest.raises(SettingsError, match=f"the snapshot: `{setting}"):
+        decode_settings(settings, "the snapshot")
+
+
+def test_a_value_that_no_state_depends_on_is_dropped() -> None:
+    """Limits of records, the clock of a model that ignores time, the wait for edges that are given."""
+    settings, lineage = migrated_settings(
+        message={"key_bytes_max": 5, "headers_max": 5},
+        forgetting={"half_life_s": None, "half_life_messages": 9.0, "time_skew_max_s": 5.0},
+        views=[view({"kind": "numbers", "fields": ["a"]}, {"kind": "binned", "edges": [1.0], "warm_up": 5})],
+    )
+    loaded = decode_settings(settings, "the snapshot")
+    assert loaded.forgetting == Forgetting(half_life_messages=9.0)
+    assert len(lineage) == 1
+
+
+def test_a_value_that_changes_only_the_reading_is_dropped_with_a_note() -> None:
+    """The counts are the same, and the lineage says that they are read otherwise from now on."""
+    numbers = {"kind": "numbers", "fields": ["a"]}
+    settings, lineage = migrated_settings(
+        prior={"kind": "learned", "smoothing": 2.0},
+        views=[view(numbers, {"kind": "multivariate", "messages_per_coordinate": 5.0})],
+    )
+    assert decode_settings(settings, "the snapshot").prior == LearnedPrior()
+    assert lineage[-1] == {
+        "event": "settings fixed",
+        "changes": ["prior.smoothing: 2.0 -> 0.0", "event_models.v.messages_per_coordinate: 5.0 -> 1.0"],
+    }

@@ -42,7 +42,7 @@ from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.model import Model
-from streamnb.engine.settings import EngineSettings, SnapshotSettings, Summary
+from streamnb.engine.settings import EngineSettings, Pace, SnapshotSettings, Summary
 from streamnb.errors import DeliveryError, StorageError, TransportError
 from streamnb.evaluation import LiveEvaluation
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
@@ -214,9 +214,9 @@ class Schedule:
                 start="earliest",
                 batch_records_max=self.batch,
                 scores="exactly_once" if self.once else "at_least_once",
-                transaction_interval_ms=self.interval_ms,
             ),
-            snapshots=SnapshotSettings(interval_records=self.interval, failures_max=3),
+            snapshots=SnapshotSettings(),
+            pace=Pace(snapshot_interval_records=self.interval, transaction_interval_ms=self.interval_ms),
             output=Output(state=True),
             clock=clock,
             metrics=METRICS,

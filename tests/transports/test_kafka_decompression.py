@@ -38,7 +38,7 @@ def test_a_batch_within_the_limit_is_decompressed(codec: str) -> None:
 def test_A15_a_bomb_is_refused(codec: str) -> None:
     """A batch of eight times the limit is refused, although its compressed size is far below it."""
     batch = packed(codec, [bytes(8 * LIMIT)])
-    with pytest.raises(CorruptRecordError, match="decompressed_bytes_max"):
+    with pytest.raises(CorruptRecordError, match="decompress to more than"):
         unpack(batch, LIMIT)
 
 
@@ -97,4 +97,4 @@ def test_a_bomb_takes_little_more_memory_than_the_limit(codec: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
 
-    assert "decompressed_bytes_max" in done.stdout, done.stderr
+    assert "decompress to more than" in done.stdout, done.stderr

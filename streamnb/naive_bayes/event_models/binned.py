@@ -48,7 +48,7 @@ class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
 
     edges: tuple[float, ...] = ()
     bins: int = 10
-    warm_up: int = 200
+    warm_up: int = 200  # not a file's to set: enough for ten bins, and a stream soon has as many
     smoothing: Smoothing = Laplace(1.0)
 
     def __post_init__(self) -> None:

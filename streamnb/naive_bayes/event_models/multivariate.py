@@ -114,7 +114,7 @@ class Multivariate(
     """
 
     covariance: Literal["shared", "class"] = "shared"
-    messages_per_coordinate: float = 1.0
+    messages_per_coordinate: float = 1.0  # not a file's to set: a stream soon has messages enough
 
     def __post_init__(self) -> None:
         """Check `messages_per_coordinate`."""

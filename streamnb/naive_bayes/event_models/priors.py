@@ -16,7 +16,7 @@ class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
     `D_c` of `D` messages were of class c, and S classes have been labelled so far.
     """
 
-    smoothing: float = 0.0
+    smoothing: float = 0.0  # not a file's to set: after a hundred messages it hardly matters
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` for a smoothing that is negative, infinite or not a number."""

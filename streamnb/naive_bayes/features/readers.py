@@ -89,7 +89,7 @@ class CharacterGrams(
 
     fields: tuple[str, ...] = ("text",)
     n: int = 4
-    characters_max: int = 3000
+    characters_max: int = 3000  # not a file's to set: the first pages of a mail say enough
     prefix: bool = False
 
     def __post_init__(self) -> None:

@@ -112,7 +112,7 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rule: Literal["unicode", "words"] = "unicode"
     token_length_max: int = 64
-    message_tokens_max: int = 65_536
+    message_tokens_max: int = 65_536  # not a file's to set: a long mail has 10,000, and none needs more
     keep_whole: tuple[Whole, ...] = ()
     token_length_min: int = 1
     stop_words: tuple[str, ...] = ()

@@ -58,7 +58,9 @@ class Forgetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     half_life_s: float | None = None
     half_life_messages: float | None = None
-    time_skew_max_s: float = 3600.0
+    time_skew_max_s: float = (
+        3600.0  # not a file's to set: Kafka's own limit for a producer's clock is the same
+    )
 
     def __post_init__(self) -> None:
         """Check that the settings are in range and that at most one half-life is given."""

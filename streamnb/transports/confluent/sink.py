@@ -14,7 +14,7 @@ from streamnb.transports.confluent.client import (
     librdkafka_settings,
     reason,
 )
-from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, TopicSink, log
+from streamnb.transports.topics import BATCH_BYTES, IN_FLIGHT_MAX, LINGER_MS, TopicSink, log
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  as in source.py
 
@@ -54,7 +54,7 @@ class ConfluentSink(TopicSink):
         topic: str,
         client: Mapping[str, object],
         *,
-        in_flight_max: int = 20_000,
+        in_flight_max: int = IN_FLIGHT_MAX,
         in_flight_bytes_max: int = 64 << 20,
         delivery_timeout_ms: int = 120_000,
     ) -> None:

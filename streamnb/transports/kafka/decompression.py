@@ -40,8 +40,7 @@ def unpack(batch: DefaultRecordBatch, bytes_max: int) -> None:
     try:
         unpacked = _UNPACK[kind](packed, bytes_max)
     except (_TooLarge, MemoryError):
-        limit = f"`source.decompressed_bytes_max` = {bytes_max}"
-        what = f"the {len(packed)} bytes decompress to more than {limit}"
+        what = f"the {len(packed)} bytes decompress to more than {bytes_max}"
         raise CorruptRecordError(what) from None
     except Exception as error:
         raise CorruptRecordError(f"the batch cannot be decompressed: {error}") from error

@@ -26,7 +26,7 @@ from streamnb.transports.kafka.producer import (
     is_fenced,
     new_producer,
 )
-from streamnb.transports.topics import TopicSink
+from streamnb.transports.topics import IN_FLIGHT_MAX, TopicSink
 
 
 class _Transactions(Protocol):
@@ -65,7 +65,7 @@ class KafkaSink(TopicSink):
         topic: str,
         client: Mapping[str, object],
         *,
-        in_flight_max: int = 20_000,
+        in_flight_max: int = IN_FLIGHT_MAX,
         in_flight_bytes_max: int = 64 << 20,
         delivery_timeout_ms: int = 120_000,
         transactions: _Transactions | None = None,

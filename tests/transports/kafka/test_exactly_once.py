@@ -26,7 +26,6 @@ from tests.transports.kafka.test_pipeline import Pipeline, order_free_digest, pi
 BOUNCE_EVERY = 5
 SETTINGS = """
 scores = "exactly_once"
-transaction_interval_ms = 20
 """
 
 

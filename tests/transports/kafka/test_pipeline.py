@@ -59,7 +59,6 @@ batch_records_max = {batch_records_max}
 [snapshots]
 directory = "{directory}"
 interval_s = 0.2
-interval_records = 200
 
 [output]
 raw_posterior = true
