@@ -28,17 +28,17 @@ def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]
     yield "model", lambda: _model(settings)
     if settings.drift.detector:
         yield "drift", lambda: _drift(settings)
-    yield "rooms", lambda: _rooms(settings)
+    yield "endpoints", lambda: _endpoints(settings)
     yield "snapshots", lambda: _snapshots(settings)
-    for table, room in (
+    for table, endpoint in (
         ("source", settings.source),
         ("sink", settings.sink),
         ("dead_letters.sink", settings.dead_letters.sink),
     ):
-        if isinstance(room, TopicsInput | TopicOutput):
-            yield table, lambda room=room: _topics(settings, room, create)  # type: ignore[misc]
-        elif isinstance(room, LinesInput):
-            yield table, lambda room=room: _file(room)  # type: ignore[misc]
+        if isinstance(endpoint, TopicsInput | TopicOutput):
+            yield table, lambda endpoint=endpoint: _topics(settings, endpoint, create)  # type: ignore[misc]
+        elif isinstance(endpoint, LinesInput):
+            yield table, lambda endpoint=endpoint: _file(endpoint)  # type: ignore[misc]
 
 
 def _model(settings: Settings) -> str:
@@ -52,7 +52,7 @@ def _drift(settings: Settings) -> str:
     return f"{settings.drift.detector} watches the mistakes"
 
 
-def _rooms(settings: Settings) -> str:
+def _endpoints(settings: Settings) -> str:
     check_endpoints(settings)
     return "source, sink and dead letters are set and apart"
 
@@ -74,30 +74,30 @@ def _snapshots(settings: Settings) -> str:
     return f"{settings.snapshots.directory} resumes from number {newest.sequence}"
 
 
-def _topics(settings: Settings, room: TopicsInput | TopicOutput, create: int) -> str:
-    if isinstance(room, ConfluentInput | ConfluentOutput):
+def _topics(settings: Settings, endpoint: TopicsInput | TopicOutput, create: int) -> str:
+    if isinstance(endpoint, ConfluentInput | ConfluentOutput):
         from streamnb.transports.confluent import create_topics, describe_topics
     else:
         from streamnb.transports.kafka import create_topics, describe_topics
 
-    wanted = room.topics if isinstance(room, TopicsInput) else (room.topic,)
-    found = describe_topics(client_settings(settings, room), wanted)
+    wanted = endpoint.topics if isinstance(endpoint, TopicsInput) else (endpoint.topic,)
+    found = describe_topics(client_settings(settings, endpoint), wanted)
     missing = [topic for topic in wanted if topic not in found]
     if missing and create:
-        create_topics(client_settings(settings, room), dict.fromkeys(missing, create))
+        create_topics(client_settings(settings, endpoint), dict.fromkeys(missing, create))
         return f"made {', '.join(missing)} ({create} partitions)"
     if missing:
         raise TransportError(f"There is no topic `{missing[0]}`.", "`--create PARTITIONS` makes it.")
     return ", ".join(f"{topic} ({partitions} partitions)" for topic, partitions in found.items())
 
 
-def _file(room: LinesInput) -> str:
+def _file(endpoint: LinesInput) -> str:
     from streamnb.transports.jsonl import JsonlSource
 
-    source = JsonlSource(room.path)
+    source = JsonlSource(endpoint.path)
     try:
-        if room.path != "-":
+        if endpoint.path != "-":
             source.open({}, "earliest")
     finally:
         source.close()
-    return f"{room.path} can be read"
+    return f"{endpoint.path} can be read"

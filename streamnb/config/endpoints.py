@@ -16,34 +16,22 @@ class TopicsInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     topics : tuple of str
     group : str, optional
         Under which offsets are committed for lag tools; they are never read back.
+    client : dict
+        The client's own settings where this endpoint differs, over those of the table ``[kafka]`` or
+        ``[confluent]``.
     """
 
     topics: tuple[str, ...]
     group: str | None = None
+    client: Client = {}
 
 
 class KafkaInput(TopicsInput, frozen=True, tag="kafka"):
-    """Topics to read through kafka-python.
-
-    Parameters
-    ----------
-    kafka : dict
-        The client's own settings, over those of the table ``[kafka]``.
-    """
-
-    kafka: Client = {}
+    """Topics to read through kafka-python."""
 
 
 class ConfluentInput(TopicsInput, frozen=True, tag="confluent"):
-    """Topics to read through librdkafka.
-
-    Parameters
-    ----------
-    confluent : dict
-        The client's own settings, over those of the table ``[confluent]``.
-    """
-
-    confluent: Client = {}
+    """Topics to read through librdkafka."""
 
 
 class LinesInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
@@ -61,11 +49,14 @@ class TopicOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     in_flight_bytes_max : int
         Bytes of values and keys that may wait for the broker's answer.
     delivery_timeout_ms : int
+    client : dict
+        As of `TopicsInput`.
     """
 
     topic: str
     in_flight_bytes_max: int = 64 << 20
     delivery_timeout_ms: int = 120_000
+    client: Client = {}
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a limit below 1."""
@@ -74,27 +65,11 @@ class TopicOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
 
 
 class KafkaOutput(TopicOutput, frozen=True, tag="kafka"):
-    """A topic to write through kafka-python.
-
-    Parameters
-    ----------
-    kafka : dict
-        The client's own settings, over those of the table ``[kafka]``.
-    """
-
-    kafka: Client = {}
+    """A topic to write through kafka-python."""
 
 
 class ConfluentOutput(TopicOutput, frozen=True, tag="confluent"):
-    """A topic to write through librdkafka.
-
-    Parameters
-    ----------
-    confluent : dict
-        The client's own settings, over those of the table ``[confluent]``.
-    """
-
-    confluent: Client = {}
+    """A topic to write through librdkafka."""
 
 
 class LinesOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):

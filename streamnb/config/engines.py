@@ -80,18 +80,18 @@ def build_drift_watch(settings: Settings) -> DriftWatch | None:
     return DriftWatch(detector) if detector else None
 
 
-def build_source(settings: Settings, room: InputSettings) -> Source:
+def build_source(settings: Settings, endpoint: InputSettings) -> Source:
     """Where records come from."""
-    if isinstance(room, LinesInput):
+    if isinstance(endpoint, LinesInput):
         check_lines(settings)
-        return JsonlSource(room.path)
-    if isinstance(room, ConfluentInput):
+        return JsonlSource(endpoint.path)
+    if isinstance(endpoint, ConfluentInput):
         from streamnb.transports.confluent import ConfluentSource
 
-        return ConfluentSource(room.topics, client_settings(settings, room), group=room.group)
+        return ConfluentSource(endpoint.topics, client_settings(settings, endpoint), group=endpoint.group)
     from streamnb.transports.kafka import KafkaSource
 
-    return KafkaSource(room.topics, client_settings(settings, room), group=room.group)
+    return KafkaSource(endpoint.topics, client_settings(settings, endpoint), group=endpoint.group)
 
 
 def check_lines(settings: Settings) -> None:
@@ -121,9 +121,12 @@ def build_transactions(
     """
     if settings.engine.scores != "exactly_once":
         return None
-    rooms = [room for room in (came, goes, aside) if isinstance(room, KafkaInput | KafkaOutput)]
-    if len(rooms) < 3 or any(
-        client_settings(settings, room) != client_settings(settings, rooms[0]) for room in rooms
+    endpoints = [
+        endpoint for endpoint in (came, goes, aside) if isinstance(endpoint, KafkaInput | KafkaOutput)
+    ]
+    if len(endpoints) < 3 or any(
+        client_settings(settings, endpoint) != client_settings(settings, endpoints[0])
+        for endpoint in endpoints
     ):
         raise SettingsError(
             '`engine.scores = "exactly_once"` needs source, sink and dead letters in one Kafka cluster.',
@@ -145,26 +148,26 @@ def build_transactions(
 
 def build_sink(
     settings: Settings,
-    room: OutputSettings,
+    endpoint: OutputSettings,
     within: KafkaTransactions | None = None,
     *,
     dead_letters: bool = False,
 ) -> Sink:
     """Where records go, in whose transactions if any."""
-    if isinstance(room, LinesOutput):
-        return JsonlDeadLetters(room.path) if dead_letters else JsonlSink(room.path)
-    brokers = client_settings(settings, room)
+    if isinstance(endpoint, LinesOutput):
+        return JsonlDeadLetters(endpoint.path) if dead_letters else JsonlSink(endpoint.path)
+    brokers = client_settings(settings, endpoint)
     limits = {
-        "in_flight_bytes_max": room.in_flight_bytes_max,
-        "delivery_timeout_ms": room.delivery_timeout_ms,
+        "in_flight_bytes_max": endpoint.in_flight_bytes_max,
+        "delivery_timeout_ms": endpoint.delivery_timeout_ms,
     }
-    if isinstance(room, ConfluentOutput):
+    if isinstance(endpoint, ConfluentOutput):
         from streamnb.transports.confluent import ConfluentSink
 
-        return ConfluentSink(room.topic, brokers, **limits)
+        return ConfluentSink(endpoint.topic, brokers, **limits)
     from streamnb.transports.kafka import KafkaSink
 
-    return KafkaSink(room.topic, brokers, **limits, transactions=within)
+    return KafkaSink(endpoint.topic, brokers, **limits, transactions=within)
 
 
 def check_endpoints(settings: Settings) -> tuple[InputSettings, OutputSettings, OutputSettings]:
@@ -175,16 +178,18 @@ def check_endpoints(settings: Settings) -> tuple[InputSettings, OutputSettings, 
     SettingsError
         One is missing, or something that is written would be read again.
     """
-    rooms = (settings.source, settings.sink, settings.dead_letters.sink)
-    for room, table in zip(rooms, ("source", "sink", "dead_letters.sink"), strict=True):
-        if room is None:
+    endpoints = (settings.source, settings.sink, settings.dead_letters.sink)
+    for endpoint, table in zip(endpoints, ("source", "sink", "dead_letters.sink"), strict=True):
+        if endpoint is None:
             raise SettingsError(f"`[{table}]` is not set.", "See configs/streamnb.toml for what it may be.")
-    came, goes, aside = rooms
+    came, goes, aside = endpoints
     assert came is not None
     assert goes is not None
     assert aside is not None
     read = {came.path} if isinstance(came, LinesInput) else set(came.topics)
-    written = [room.path if isinstance(room, LinesOutput) else room.topic for room in (goes, aside)]
+    written = [
+        endpoint.path if isinstance(endpoint, LinesOutput) else endpoint.topic for endpoint in (goes, aside)
+    ]
     again = read & set(written) - {"-"}
     if again or written[0] == written[1]:
         name = again.pop() if again else written[0]

@@ -14,6 +14,12 @@ from streamnb.errors import SettingsError
 RENAMED: Mapping[str, str] = {
     "labels": "[message.label_values]",
     "tokens.whole": "tokens.keep_whole",
+    "source.kafka": "source.client",
+    "source.confluent": "source.client",
+    "sink.kafka": "sink.client",
+    "sink.confluent": "sink.client",
+    "dead_letters.sink.kafka": "dead_letters.sink.client",
+    "dead_letters.sink.confluent": "dead_letters.sink.client",
 }
 """The path of a former setting, without list indices, to the setting that took its place."""
 

@@ -1,6 +1,6 @@
 """Configuration: a TOML file into typed, frozen settings. An unknown key is refused, with the nearest one.
 
-A table is named for the room that reads it, and each room's settings stand in that room. One precedence:
+A table is a class in the package that reads it; `configs/streamnb.toml` shows them all. One precedence:
 the file, then ``--set table.key=value``. No environment variable is read, but for a secret that says so:
 ``sasl_plain_password = { env = "KAFKA_PASSWORD" }``.
 """
@@ -22,8 +22,6 @@ from streamnb.config.endpoints import (
     ConfluentInput,
     ConfluentOutput,
     InputSettings,
-    KafkaInput,
-    KafkaOutput,
     OutputSettings,
     TopicOutput,
     TopicsInput,
@@ -146,18 +144,20 @@ def decode_settings(tables: Mapping[str, object], where: str) -> Settings:
     return settings
 
 
-def client_settings(settings: Settings, room: TopicsInput | TopicOutput | None = None) -> Client:
-    """The client settings of one room, secrets looked up; without a room those of ``[kafka]``.
+def client_settings(settings: Settings, endpoint: TopicsInput | TopicOutput | None = None) -> Client:
+    """Return the client's settings for one endpoint, secrets looked up; by default those of ``[kafka]``.
+
+    The endpoint's own `client` goes over the table that all endpoints of its kind share.
 
     Raises
     ------
     SettingsError
         The environment lacks a variable that is referred to.
     """
-    if isinstance(room, ConfluentInput | ConfluentOutput):
-        merged = {**_dotted(settings.confluent), **_dotted(room.confluent)}
+    own = {} if endpoint is None else endpoint.client
+    if isinstance(endpoint, ConfluentInput | ConfluentOutput):
+        merged = {**_dotted(settings.confluent), **_dotted(own)}
     else:
-        own = room.kafka if isinstance(room, KafkaInput | KafkaOutput) else {}
         merged = {**settings.kafka, **own}
     return {key: _looked_up(key, value) for key, value in merged.items()}
 
@@ -187,11 +187,9 @@ def _looked_up(key: str, value: object) -> object:
 def _clients(settings: Settings) -> Iterator[Client]:
     yield settings.kafka
     yield _dotted(settings.confluent)
-    for room in (settings.source, settings.sink, settings.dead_letters.sink):
-        if isinstance(room, KafkaInput | KafkaOutput):
-            yield room.kafka
-        elif isinstance(room, ConfluentInput | ConfluentOutput):
-            yield _dotted(room.confluent)
+    for endpoint in (settings.source, settings.sink, settings.dead_letters.sink):
+        if isinstance(endpoint, TopicsInput | TopicOutput):
+            yield _dotted(endpoint.client)
 
 
 def _apply(tables: dict[str, object], change: str) -> None:

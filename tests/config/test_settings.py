@@ -30,7 +30,7 @@ from streamnb.config import (
     restore_model,
     snapshot_of,
 )
-from streamnb.config.endpoints import ConfluentOutput, KafkaInput
+from streamnb.config.endpoints import ConfluentOutput, KafkaInput, KafkaOutput
 from streamnb.config.engines import flush_timeout_ms
 from streamnb.config.former import FIXED
 from streamnb.config.settings import paths
@@ -163,10 +163,20 @@ def test_the_reference_gives_a_reason_for_every_setting() -> None:
     explained_above = {"name", "reader", "event_model"}  # of [[views]]
     explained_once = {"kind", "topic", "topics", "path", "in_flight_bytes_max"}
     explained_once |= {"delivery_timeout_ms"}
-    explained_once |= {"kafka", "confluent"}
+    explained_once |= {"client"}
     clients_own = {"bootstrap_servers", "security_protocol"}
     self_evident = {"category", "number", "flag", "true"}
     assert set(bare) <= explained_above | explained_once | clients_own | self_evident
+
+
+def test_a_table_is_named_for_its_package_or_file() -> None:
+    """As the reference says in its first lines, but for those that it names as exceptions."""
+    text = FULL.read_text(encoding="utf-8")
+    exceptions = set(re.findall(r"\[(\w+)\]", text.split("[kafka] by", 1)[1].split("named for what", 1)[0]))
+    names = {path.stem for path in (CONFIGS.parent / "streamnb").rglob("*")}
+    tables = set(Settings.__struct_fields__)
+    assert {table for table in tables - exceptions if table not in names} == set()
+    assert exceptions == {"tokens", "views", "prior", "source", "sink", "snapshots", "output"}
 
 
 def test_the_defaults_shown_are_the_defaults() -> None:
@@ -175,19 +185,22 @@ def test_the_defaults_shown_are_the_defaults() -> None:
 
 
 def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
-    """A commented-out setting, taken by itself, changes nothing; rooms are taken as a whole."""
+    """A commented-out setting, taken by itself, changes nothing; endpoints are taken as a whole."""
     text = FULL.read_text(encoding="utf-8")
     tables = tomllib.loads(re.sub(r"(?m)^# (in_flight_bytes_max|delivery_timeout_ms) =", r"\1 =", text))
     assert tables.keys() == tomllib.loads(text).keys()
-    rooms: Tables = {"source": {"kind": "jsonl", "path": "-"}, "sink": {"kind": "kafka", "topic": "scores"}}
-    bare = decode_settings(rooms, "test")
+    endpoints: Tables = {
+        "source": {"kind": "jsonl", "path": "-"},
+        "sink": {"kind": "kafka", "topic": "scores"},
+    }
+    bare = decode_settings(endpoints, "test")
     for table, key in (
         ("sink", "in_flight_bytes_max"),
         ("sink", "delivery_timeout_ms"),
     ):
         shown_value = re.search(rf"(?m)^# {key} = (\d+)", text)
         assert shown_value is not None, key
-        with_it = copy.deepcopy(rooms)
+        with_it = copy.deepcopy(endpoints)
         with_it[table][key] = int(shown_value[1])
         assert decode_settings(with_it, "test") == bare, key
 
@@ -323,6 +336,9 @@ def test_a_wrong_change_is_refused(tmp_path: Path, change: str, sentence: str) -
     [
         ('[labels]\ntrue = "spam"', "`[labels]` is now `[message.label_values]`."),
         ('[tokens]\nwhole = ["urls"]', "`tokens.whole` is now `tokens.keep_whole`."),
+        ("[source.kafka]\nlinger_ms = 1", "`source.kafka` is now `source.client`."),
+        ("[sink.confluent]\nlinger.ms = 1", "`sink.confluent` is now `sink.client`."),
+        ("[dead_letters.sink]\nkafka = {}", "`dead_letters.sink.kafka` is now `dead_letters.sink.client`."),
         (
             '[[views]]\nname = "w"\nreader.kind = "words"\n[[views]]\nname = "e"\nreader.kind = "edges"',
             '`views[1].reader.kind = "edges"` is now `views[1].reader.kind = "ends"`.',
@@ -413,9 +429,9 @@ def test_a_secret_is_looked_up_and_never_shown(tmp_path: Path, monkeypatch: pyte
 
 def test_a_secret_in_the_file_is_refused_without_being_repeated(tmp_path: Path) -> None:
     """Wherever client settings may stand, and by --set as well."""
-    output = f'kind = "kafka"\ntopic = "t"\nkafka = {{ ssl_password = "{SECRET}" }}'
+    output = f'kind = "kafka"\ntopic = "t"\nclient = {{ ssl_password = "{SECRET}" }}'
     source = output.replace('topic = "t"', 'topics = ["t"]')
-    confluent = f'kind = "confluent"\ntopic = "t"\nconfluent = {{ "ssl.key.password" = "{SECRET}" }}'
+    confluent = f'kind = "confluent"\ntopic = "t"\nclient = {{ "ssl.key.password" = "{SECRET}" }}'
     for text in (
         f'[kafka]\nsasl_plain_password = "{SECRET}"',
         f'[kafka]\nclient_secret = "{SECRET}"',
@@ -450,18 +466,34 @@ def test_a_secret_that_cannot_be_found_is_named(monkeypatch: pytest.MonkeyPatch)
         assert SECRET not in str(caught.value)
 
 
-def test_a_rooms_client_settings_go_over_the_common_ones() -> None:
+def test_an_endpoints_client_settings_go_over_the_common_ones() -> None:
     """Key by key."""
-    room = {"kind": "kafka", "topics": ["a"], "kafka": {"b": 3}}
-    loaded = decode_settings({"kafka": {"a": 1, "b": 2}, "source": room}, "test")
+    endpoint = {"kind": "kafka", "topics": ["a"], "client": {"b": 3}}
+    loaded = decode_settings({"kafka": {"a": 1, "b": 2}, "source": endpoint}, "test")
     assert isinstance(loaded.source, KafkaInput)
     assert client_settings(loaded, loaded.source) == {"a": 1, "b": 3}
+
+
+def test_the_scores_may_go_to_another_cluster() -> None:
+    """What the endpoint does not name, such as the password, is that of all."""
+    output = {"kind": "kafka", "topic": "t"}
+    tables = {
+        "kafka": {"bootstrap_servers": "a:1", "ssl_cafile": "ca.pem"},
+        "sink": {**output, "client": {"bootstrap_servers": "b:1"}},
+        "dead_letters": {"sink": output},
+    }
+    loaded = decode_settings(tables, "test")
+    sink, aside = loaded.sink, loaded.dead_letters.sink
+    assert isinstance(sink, KafkaOutput)
+    assert isinstance(aside, KafkaOutput)
+    assert client_settings(loaded, sink) == {"bootstrap_servers": "b:1", "ssl_cafile": "ca.pem"}
+    assert client_settings(loaded, aside) == client_settings(loaded) == tables["kafka"]
 
 
 def test_librdkafkas_names_may_stand_with_or_without_quotes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dot makes a table in TOML and in --set; the client is given one name, the room's over the common."""
+    """A dot makes a table in TOML and in --set; the client is given one name, its endpoint's first."""
     monkeypatch.setenv("STREAMNB_TEST_PASSWORD", SECRET)
     path = written(
         tmp_path,
@@ -473,7 +505,7 @@ def test_librdkafkas_names_may_stand_with_or_without_quotes(
         [sink]
         kind = "confluent"
         topic = "t"
-        confluent = { client.id = "own", linger.ms = 5 }
+        client = { client.id = "own", linger.ms = 5 }
         """,
     )
     loaded = load_settings(path, ["confluent.socket.keepalive.enable=true"])
@@ -564,7 +596,7 @@ LINES: Tables = {
 
 
 @pytest.mark.parametrize(
-    ("table", "room", "sentence"),
+    ("table", "endpoint", "sentence"),
     [
         ("source", None, r"`\[source\]` is not set"),
         ("sink", None, r"`\[sink\]` is not set"),
@@ -574,11 +606,11 @@ LINES: Tables = {
         ("dead_letters", {"sink": {"kind": "jsonl", "path": "in.jsonl"}}, r"`in\.jsonl` stands for two of"),
     ],
 )
-def test_what_is_written_is_never_read_again(table: str, room: object, sentence: str) -> None:
+def test_what_is_written_is_never_read_again(table: str, endpoint: object, sentence: str) -> None:
     """Source, sink and dead letters must be set, and each by itself."""
     changed = {name: value for name, value in LINES.items() if name != table}
-    if room is not None:
-        changed[table] = room
+    if endpoint is not None:
+        changed[table] = endpoint
     with pytest.raises(SettingsError, match=sentence):
         check_endpoints(decode_settings(changed, "test"))
 
@@ -662,8 +694,8 @@ def test_an_engine_that_cannot_be_built_holds_nothing(tmp_path: Path) -> None:
 def test_an_engine_is_built_from_settings_and_runs(tmp_path: Path) -> None:
     """Lines in, lines out, a snapshot that gives the model back."""
     tables: Tables = copy.deepcopy(LINES)
-    for room in (tables["source"], tables["sink"], tables["dead_letters"]["sink"]):
-        room["path"] = str(tmp_path / room["path"])
+    for endpoint in (tables["source"], tables["sink"], tables["dead_letters"]["sink"]):
+        endpoint["path"] = str(tmp_path / endpoint["path"])
     tables["snapshots"] = {"directory": str(tmp_path / "snapshots")}
     tables["engine"] = {"start": "earliest"}
     (tmp_path / "in.jsonl").write_bytes(
