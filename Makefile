@@ -9,7 +9,7 @@ SEED ?= 0
 ASAN_TESTS ?= tests/naive_bayes/kernel/test_kernel.py tests/naive_bayes/kernel/test_kernel_blocks.py tests/naive_bayes/kernel/test_kernel_memory.py tests/naive_bayes/statistics/test_counts.py tests/wire/test_template.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test asan fuzz check format bench kafka kafka-stop clean
+.PHONY: help install demo test asan fuzz check format bench docs kafka kafka-stop clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -65,6 +65,16 @@ bench: install  ## print throughput beside a bare loop on the same broker, speed
 	$(BIN)/python tests/bench/stress.py
 	$(BIN)/python tests/bench/metsis2006.py
 	$(BIN)/python tests/bench/mccallum_nigam1998.py
+
+# Only what an `__all__` names is public; the compiled parts and the command line are not.
+$(VENV)/.docs: $(VENV)/.installed
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
+docs: $(VENV)/.docs  ## write the API reference from the docstrings into build/docs
+	$(BIN)/python -W error -m pdoc --docformat numpy --output-directory build/docs streamnb streamnb.errors streamnb.base \
+		streamnb.naive_bayes streamnb.wire streamnb.storage streamnb.evaluation streamnb.engine streamnb.config \
+		streamnb.transports.memory streamnb.transports.jsonl streamnb.transports.kafka
 
 kafka:  ## assemble Apache Kafka from Maven Central and start it on loopback
 	$(PYTHON) deploy/kafka/broker.py start --port $(KAFKA_PORT)

@@ -1,4 +1,15 @@
-"""The README is true: its commands run, its Python runs, its rooms exist, its words are the code's."""
+"""The documents are true: commands, Python and settings run, links lead somewhere, words are the code's.
+
+Fenced blocks are marked by what follows the three backticks:
+
+    console         commands after `$ `, run one after another in a fresh checkout
+    toml            settings, loaded; with a file's name (`toml tickets.toml`) also written into the checkout
+    json NAME       a file of the checkout
+    python          examples with `>>>`, run by doctest; one page is one session
+
+A comment before a block says what else it is: `<!-- kafka -->` needs a broker, `<!-- part -->` is not a whole
+file of settings.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +20,90 @@ import shutil
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import NamedTuple
 
+import orjson
 import pytest
 
 from deploy.kafka.broker import UnreachableError, assemble
+from streamnb.config import load_settings
 
 ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")]
+)
+PAGES = [page for page in PAGES if page.exists()]
 README = (ROOT / "README.md").read_text()
-BLOCK = re.compile(r"(<!-- kafka -->\n)?```console\n(.*?)```", re.DOTALL)
 
-# `make test` is this very run; the others are executed below.
-NOT_HERE = {"make test"}
+BLOCK = re.compile(
+    r"(?:<!-- (?P<mark>\w+) -->\n)?```(?P<kind>\w+)(?: (?P<name>\S+))?\n(?P<text>.*?)```", re.DOTALL
+)
+LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+FENCED = re.compile(r"```.*?```", re.DOTALL)
+
+# `make test` is this very run, and the API reference needs an extra that the tests do without.
+NOT_HERE = {"make test", "make docs"}
+
+# Words that have another word here, or none: see "How prose reads" in CONTRIBUTING.md.
+NOT_OURS = (
+    "checkpoint",
+    "anew",
+    "so many",
+    "let go",
+    "meanwhile",
+    "of which",
+    "had better",
+    "whatever befalls",
+)
 
 
-def blocks(*, kafka: bool) -> list[list[str]]:
-    """The commands of each console block, those that need a real broker apart."""
-    return [
-        [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
-        for mark, text in BLOCK.findall(README)
-        if bool(mark) == kafka
+class Block(NamedTuple):
+    """One fenced block of a page."""
+
+    page: Path
+    mark: str
+    kind: str
+    name: str
+    text: str
+
+    @property
+    def commands(self) -> list[str]:
+        """What is typed in a console block."""
+        return [line.removeprefix("$ ") for line in self.text.splitlines() if line.startswith("$ ")]
+
+
+def blocks(kind: str, *marks: str) -> list[Block]:
+    """Every block of a kind, in all pages, with one of those marks."""
+    found = [
+        Block(page, match["mark"] or "", match["kind"], match["name"] or "", match["text"])
+        for page in PAGES
+        for match in BLOCK.finditer(page.read_text())
     ]
+    return [block for block in found if block.kind == kind and block.mark in (marks or ("",))]
+
+
+def sessions(mark: str) -> list[tuple[Path, list[str]]]:
+    """The commands of each page, in order: a later block may use what an earlier one made."""
+    pages = {block.page: list[str]() for block in blocks("console", mark)}
+    for block in blocks("console", mark):
+        pages[block.page] += block.commands
+    return list(pages.items())
+
+
+def of(value: object) -> str:
+    """A page, as a test's name shows it."""
+    return str(value.relative_to(ROOT)) if isinstance(value, Path) else ""
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Iterator[Path]:
-    """A folder in which the README's commands find what they name, and leave what they make."""
-    for name in ("streamnb", "tests", "deploy", "configs"):
+    """A folder in which the documents' commands find what they name, and leave what they make."""
+    for name in ("streamnb", "tests", "deploy", "configs", "docs"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Makefile", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, tmp_path / name)  # with its age, which make looks at
@@ -47,6 +114,14 @@ def checkout(tmp_path: Path) -> Iterator[Path]:
         pytest.fail("this environment is older than what it is made from: run `make install`")
     yield tmp_path
     subprocess.run(["make", "kafka-stop"], cwd=tmp_path, capture_output=True, check=False)
+
+
+def write_files(page: Path, folder: Path) -> None:
+    """Write a page's named blocks into a folder."""
+    for kind in ("toml", "json"):
+        for block in blocks(kind, "", "part"):
+            if block.page == page and block.name:
+                (folder / block.name).write_text(block.text)
 
 
 def run(command: str, folder: Path) -> None:
@@ -65,23 +140,31 @@ def run(command: str, folder: Path) -> None:
     assert done.returncode == 0, f"$ {command}\n{done.stdout}\n{done.stderr}"
 
 
+# ---- commands
+
+
 def test_there_are_commands_to_run() -> None:
     """Both kinds of block are found, and the first screen has the two commands."""
-    assert blocks(kafka=False)[0] == ["make demo", "make test"]
-    assert len(blocks(kafka=False)) >= 3
-    assert len(blocks(kafka=True)) == 1
+    first = next(block for block in blocks("console") if block.page.name == "README.md")
+
+    assert first.commands == ["make demo", "make test"]
+    assert len(sessions("")) >= 2
+    assert len(sessions("kafka")) >= 1
+    assert {block.mark for block in blocks("console", "", "kafka", "part")} <= {"", "kafka"}
 
 
-@pytest.mark.parametrize("commands", blocks(kafka=False), ids=lambda commands: commands[0])
-def test_the_commands_of_the_readme_run(commands: list[str], checkout: Path) -> None:
+@pytest.mark.parametrize(("page", "commands"), sessions(""), ids=of)
+def test_the_commands_of_a_page_run(page: Path, commands: list[str], checkout: Path) -> None:
     """One after another, in one folder."""
+    write_files(page, checkout)
     for command in commands:
         if command not in NOT_HERE:
             run(command, checkout)
 
 
 @pytest.mark.kafka
-def test_the_commands_of_the_readme_run_on_a_real_broker(checkout: Path) -> None:
+@pytest.mark.parametrize(("page", "commands"), sessions("kafka"), ids=of)
+def test_the_commands_of_a_page_run_on_a_real_broker(page: Path, commands: list[str], checkout: Path) -> None:
     """On the port that the configurations name, unless somebody else has it."""
     try:
         assemble()
@@ -91,38 +174,172 @@ def test_the_commands_of_the_readme_run_on_a_real_broker(checkout: Path) -> None
         pytest.skip(str(error))
     with socket.socket() as taken:
         if taken.connect_ex(("127.0.0.1", 9092)) == 0 and os.environ.get("CI") != "true":
-            pytest.skip("a broker of somebody else's listens on 127.0.0.1:9092, where the README's would")
-    (commands,) = blocks(kafka=True)
+            pytest.skip("a broker of somebody else's listens on 127.0.0.1:9092, where the documents' would")
+    write_files(page, checkout)
     for command in commands:
         run(command, checkout)
 
 
-def test_the_python_of_the_readme_runs() -> None:
-    """Its examples print what the README says they print."""
-    results = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
-
-    assert results.attempted > 5
-    assert results.failed == 0
-
-
-def test_the_make_targets_that_are_promised_exist() -> None:
-    """`make help` lists them."""
+def test_the_make_targets_that_are_named_exist() -> None:
+    """`make help` lists every target that a page names."""
     make = shutil.which("make")
     assert make is not None
     listed = subprocess.run([make, "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    targets = set(re.findall(r"^  make ([a-z-]+) ", listed, re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"(?:`|\$ )make ([a-z-]+)", page.read_text())}
 
-    for target in ("install", "demo", "test", "check", "bench", "kafka", "help"):
-        assert f"make {target} " in listed
+    assert {"install", "demo", "test", "check", "bench", "docs", "kafka", "help"} <= targets
+    assert named <= targets
+
+
+def test_the_streamnb_commands_that_are_named_exist() -> None:
+    """In text too, where nothing runs them."""
+    from streamnb.cli import app
+    from streamnb.cli.snapshot import app as snapshot_app
+
+    commands = {str(one.name or getattr(one.callback, "__name__", "")) for one in app.registered_commands}
+    of_snapshots = {
+        str(one.name or getattr(one.callback, "__name__", "")) for one in snapshot_app.registered_commands
+    }
+    texts = [page.read_text() for page in PAGES]
+    named = {name for text in texts for name in re.findall(r"(?:`|bin/)streamnb ([a-z]+)", text)}
+    named_of_snapshots = {name for text in texts for name in re.findall(r"streamnb snapshot ([a-z]+)", text)}
+
+    assert {"run", "check"} <= named <= commands | {"snapshot"}
+    assert {name.replace("_", "-") for name in named_of_snapshots} <= of_snapshots | {"inspect"}
+
+
+# ---- Python and settings
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in page.read_text()], ids=of)
+def test_the_python_of_a_page_runs(page: Path) -> None:
+    """Its examples print what the page says they print."""
+    results = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+
+    assert results.attempted > 2
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize(
+    "block", blocks("toml", "", "part"), ids=lambda block: f"{of(block.page)}-{block.name}"
+)
+def test_the_settings_of_a_page_are_settings(block: Block, tmp_path: Path) -> None:
+    """A whole file loads; a part does, too, for every setting has a default."""
+    path = tmp_path / "settings.toml"
+    path.write_text(block.text)
+
+    assert load_settings(path) is not None
+    assert tomllib.loads(block.text)
+
+
+# ---- links, words and lengths
+
+
+@pytest.mark.parametrize("page", PAGES, ids=of)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link names a file of the repository, and every anchor a heading of it."""
+    for target in LINK.findall(FENCED.sub("", page.read_text())):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), f"{of(page)}: {target}"
+        assert there.is_relative_to(ROOT)
+        if anchor:
+            headings = HEADING.findall(FENCED.sub("", there.read_text()))
+            assert anchor in {anchor_of(heading) for heading in headings}, f"{of(page)}: {target}"
+
+
+def anchor_of(heading: str) -> str:
+    """The anchor that a heading has on the usual hosts."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    """In one step."""
+    linked = {(ROOT / target.partition("#")[0]).resolve() for target in LINK.findall(README)}
+
+    assert set(PAGES) - {ROOT / "README.md"} <= linked
+
+
+def test_the_readme_is_one_page() -> None:
+    """What is more belongs into docs/."""
+    assert len(README.splitlines()) <= 130
+    assert len(README.split()) <= 850
+
+
+@pytest.mark.parametrize("page", PAGES, ids=of)
+def test_the_words_of_a_page_are_ours(page: Path) -> None:
+    """No old words, and one word for one thing."""
+    text = FENCED.sub("", page.read_text()).lower()
+    if page.name == "CONTRIBUTING.md":  # which says that they are not
+        text = text.partition("## how prose reads")[0]
+
+    assert [word for word in NOT_OURS if re.search(rf"\b{word}\b", text)] == []
+
+
+def test_every_word_of_the_glossary_is_used_in_the_code() -> None:
+    """A word that the code does not use is not a word of ours."""
+    words = re.findall(r"^\*\*(.+?)\*\*", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    code = " ".join(path.read_text() for path in (ROOT / "streamnb").rglob("*.py")).lower()
+    spelled = code.replace("_", " ").replace("-", " ")
+
+    assert len(words) > 25
+    assert [word for word in words if word.lower().replace("_", " ").replace("-", " ") not in spelled] == []
 
 
 @pytest.mark.parametrize("word", ["checkpoint", f"{ROOT}/", f"{Path.home()}/"])
 def test_words_that_do_not_belong_here_are_nowhere(word: str) -> None:
     """One word for one thing, and no path of anybody's machine."""
-    kinds = {".py", ".md", ".toml", ".yaml", ".json", ".xml"}
-    folders = [ROOT / part for part in ("streamnb", "tests", "deploy", "configs")]
+    kinds = {".py", ".md", ".toml", ".yaml", ".json", ".xml", ".svg"}
+    folders = [ROOT / part for part in ("streamnb", "tests", "deploy", "configs", "docs")]
     files = [*ROOT.glob("*"), *(path for folder in folders for path in folder.rglob("*"))]
     texts = {path: path.read_text() for path in files if path.suffix in kinds and path != Path(__file__)}
     holders = [path for path, text in texts.items() if word in text]
 
     assert len(texts) > 50
     assert holders == []
+
+
+# ---- what is shown
+
+
+def test_the_law_in_the_readme_is_the_law() -> None:
+    """The line of packages is the one that `test_architecture` enforces."""
+    from tests.laws.test_architecture import LAW
+
+    stated = re.search(r"`(errors < [^`]*)`", README)
+    assert stated is not None
+    packages = [tuple(sorted(part.strip() for part in level.split("|"))) for level in stated[1].split("<")]
+
+    assert packages == [tuple(sorted(level)) for level in LAW]
+
+
+def test_the_score_in_the_readme_is_the_one_that_is_published(tmp_path: Path) -> None:
+    """The tickets run through files; only the topic's name differs."""
+    write_files(ROOT / "README.md", tmp_path)
+    (shown,) = (block.text for block in blocks("json") if block.page == ROOT / "README.md" and not block.name)
+    changes = [
+        'source={kind="jsonl", path="tickets.jsonl"}',
+        'sink={kind="jsonl", path="scores.jsonl"}',
+        'dead_letters.sink={kind="jsonl", path="dead.jsonl"}',
+    ]
+    run("streamnb run tickets.toml " + " ".join(f"--set '{change}'" for change in changes), tmp_path)
+    *_, last = (tmp_path / "scores.jsonl").read_bytes().splitlines()
+    score = orjson.loads(last)
+    score["source"]["topic"] = "tickets"
+
+    assert score == orjson.loads(shown)
+
+
+def test_the_picture_of_the_demo_is_of_the_demo() -> None:
+    """Drawn again, it is the same; where the demo has changed: `python docs/images/demo.py`."""
+    path = ROOT / "docs" / "images" / "demo.py"
+    spec = spec_from_file_location("demo_picture", path)
+    assert spec is not None
+    assert spec.loader is not None
+    picture = module_from_spec(spec)
+    spec.loader.exec_module(picture)
+
+    assert picture.draw(picture.printed()) == path.with_suffix(".svg").read_text()
