@@ -14,10 +14,12 @@ file of settings.
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tomllib
@@ -26,11 +28,20 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import NamedTuple
 
+import mmh3
 import orjson
 import pytest
 
 from deploy.kafka.broker import UnreachableError, assemble
+from streamnb import TEXT_ONLY, NaiveBayes, Number, Numbers, View, errors
+from streamnb.base import Batch, Snapshot
 from streamnb.config import load_settings
+from streamnb.config.settings import paths
+from streamnb.engine import Metrics
+from streamnb.errors import RecordError, StreamnbError
+from streamnb.evaluation import DriftSettings, DriftWatch, LiveEvaluation
+from streamnb.storage import write_snapshot
+from tests.support import strangers_reader
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -256,6 +267,16 @@ def anchor_of(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+@pytest.mark.parametrize("page", PAGES, ids=of)
+def test_every_row_of_a_table_has_its_cells(page: Path) -> None:
+    """As many as the row above it; a bar inside a cell is escaped."""
+    above = 0
+    for line in FENCED.sub("", page.read_text()).splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        assert not (above and cells) or cells == above, line
+        above = cells
+
+
 def test_every_page_is_reached_from_the_readme() -> None:
     """In one step."""
     linked = {(ROOT / target.partition("#")[0]).resolve() for target in LINK.findall(README)}
@@ -343,3 +364,127 @@ def test_the_picture_of_the_demo_is_of_the_demo() -> None:
     spec.loader.exec_module(picture)
 
     assert picture.draw(picture.printed()) == path.with_suffix(".svg").read_text()
+
+
+# ---- contracts: what is listed is what there is
+
+
+def first_column(page: str, heading: str) -> list[str]:
+    """The words in backticks in the first column of the first table under a heading."""
+    text = (ROOT / page).read_text().partition(f"{heading}\n")[2]
+    rows = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert rows is not None
+    cells = [row.split("|")[1] for row in rows[0].splitlines()[2:]]
+    return [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_every_reason_of_a_dead_letter_is_listed() -> None:
+    """In the order of the code."""
+    assert first_column("docs/formats/dead-letters.md", "## Reasons") == list(RecordError.REASONS)
+
+
+def test_every_header_of_a_dead_letter_is_listed() -> None:
+    """The code writes these, and no others."""
+    code = (ROOT / "streamnb" / "engine" / "dead_letters.py").read_text()
+    written = set(re.findall(r'"(streamnb\.\w+)"', code))
+
+    assert set(first_column("docs/formats/dead-letters.md", "## In Kafka")) == written
+
+
+def test_every_field_of_a_score_is_listed() -> None:
+    """Those that are always there, and those that are not."""
+    schema = orjson.loads((ROOT / "streamnb" / "wire" / "schemas" / "score.schema.json").read_bytes())
+    listed = first_column("docs/formats/wire.md", "## A score")
+    others = first_column("docs/formats/wire.md", "These fields are present only under a condition:")
+
+    assert set(listed) == set(schema["required"])
+    assert set(others) == set(schema["properties"]) - set(schema["required"])
+
+
+def test_every_exit_code_is_listed() -> None:
+    """Of every error, and 0; 1 is the base class's, which is never raised."""
+    page = (ROOT / "docs" / "operating.md").read_text().partition("## Exit codes")[2].partition("##")[0]
+    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    raised = {kind.exit_code for kind in kinds if issubclass(kind, StreamnbError)}
+
+    assert listed == raised - {StreamnbError.exit_code} | {0}
+
+
+def test_every_metric_is_listed() -> None:
+    """By the names on the page of a run over two labelled messages, with a drift detector."""
+    metrics = Metrics()
+    live = LiveEvaluation(None, DriftWatch(DriftSettings(detector="DDM")))
+    batch = Batch({"text": ["win", "lunch"] * 3}, ["spam", "ham"] * 3)
+    live.add(NaiveBayes().step(batch), batch.labels)
+    metrics.show(live)
+    families = {family.name for family in metrics.registry.collect()}
+    cells = first_column("docs/operating.md", "## Metrics")
+
+    assert {re.sub(r"(_total)?(\{.*)?$", "", cell) for cell in cells} == families
+
+
+def test_every_section_of_a_snapshot_is_listed() -> None:
+    """Those of the oldest file, and of a model with every kind of view."""
+    listed = first_column("docs/formats/snapshot.md", "## The sections")
+    views = [*TEXT_ONLY, View("amount", Number("amount")), View("sizes", Numbers(fields=("length",)))]
+    model = NaiveBayes(views)
+    model.learn_one({"text": "win", "amount": 3.0, "length": 2.0}, "spam")
+    written = {re.sub(r"^block\d+_\w+$", "block<i>_...", name) for name in model.freeze().sections}
+
+    assert written <= set(listed)
+    assert set(listed) - written <= {"index", "index_before", "index_state"}
+
+
+def test_the_digest_can_be_computed_from_what_the_page_says(tmp_path: Path) -> None:
+    """The order-free one, from the bytes of a file alone."""
+    model = NaiveBayes(TEXT_ONLY)
+    for text, label in [("win money", "spam"), ("lunch at noon", "ham"), ("win", "spam")]:
+        model.learn_one({"text": text}, label)
+    frozen = model.freeze()
+    path = tmp_path / "model.snb"
+    snapshot = Snapshot(frozen.values, frozen.sections, frozen.digest(), {}, {}, {})
+    write_snapshot(path, snapshot)
+
+    header, sections = strangers_reader.read(path.read_bytes())
+
+    def hashed(names: list[str], *numbers: float) -> int:
+        parts = b"".join(struct.pack("<I", len(name.encode())) + name.encode() for name in names)
+        return mmh3.hash128(parts + struct.pack(f"<{len(numbers)}d", *numbers))
+
+    classes = [json.dumps(label) for label in header["values"]["classes"]]
+    total = hashed(["learned"], header["values"]["learned"])
+    blob, bounds = bytes(sections["token_bytes"]), sections["token_bounds"]
+    for i, row in enumerate(sections["counts"]):
+        token = blob[bounds[i] >> 8 : bounds[i + 1] >> 8].decode()
+        total += sum(hashed(["count", "words", token, c], n) for c, n in zip(classes, row, strict=True) if n)
+    for c, label in enumerate(classes):
+        total += hashed(["class", label], sections["class_counts"][0][c])
+        total += hashed(["total", "words", label], sections["totals"][0][c])
+        total += hashed(["length", label], *(column[c] for column in sections["length"]))
+
+    assert f"{total % 2**128:032x}" == header["digest"]["order_free"]
+
+
+def test_every_setting_that_is_named_exists() -> None:
+    """``table.key`` in backticks, where `table` is one of the settings'."""
+    known = set(paths())
+    tables = {path.partition(".")[0] for path in known}
+    named = {
+        name
+        for page in PAGES
+        for name in re.findall(r"`([a-z_]+\.[a-z_.]+)(?: = [^`]*)?`", FENCED.sub("", page.read_text()))
+        if name.partition(".")[0] in tables and not name.endswith((".toml", ".py", ".md", ".snb"))
+    }
+
+    assert len(named) > 25
+    assert {name for name in named if name not in known} == set()
+
+
+def test_every_file_that_is_named_exists() -> None:
+    """Paths of the repository in backticks."""
+    folders = "tests|configs|deploy|docs|streamnb"
+    named = {path for page in PAGES for path in re.findall(rf"`((?:{folders})/[^` ]*)", page.read_text())}
+
+    assert len(named) > 15
+    assert {path for path in named if not (ROOT / path).exists()} == set()

@@ -1,4 +1,4 @@
-"""Where message text ends up: what `docs/privacy.md` says about snapshots, scores, dead letters, log, metrics."""
+"""What `docs/privacy.md` says about message text in snapshots, scores, dead letters, log and metrics."""
 
 from __future__ import annotations
 
