@@ -41,6 +41,7 @@ from streamnb.engine import Metrics
 from streamnb.errors import RecordError, StreamnbError
 from streamnb.evaluation import DriftSettings, DriftWatch, LiveEvaluation
 from streamnb.storage import write_snapshot
+from streamnb.storage.container import MAJOR, MINOR
 from tests.support import strangers_reader
 
 ROOT = Path(__file__).parents[2]
@@ -422,6 +423,13 @@ def test_every_metric_is_listed() -> None:
     cells = first_column("docs/operating.md", "## Metrics")
 
     assert {re.sub(r"(_total)?(\{.*)?$", "", cell) for cell in cells} == families
+
+
+def test_the_page_is_of_the_version_that_is_written() -> None:
+    """In its title."""
+    title, *_ = (ROOT / "docs" / "formats" / "snapshot.md").read_text().splitlines()
+
+    assert title == f"# Snapshot format, version {MAJOR}.{MINOR}"
 
 
 def test_every_section_of_a_snapshot_is_listed() -> None:
