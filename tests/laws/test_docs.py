@@ -39,7 +39,7 @@ from streamnb.config import load_settings
 from streamnb.config.settings import paths
 from streamnb.engine import Metrics
 from streamnb.errors import RecordError, StreamnbError
-from streamnb.evaluation import DriftSettings, DriftWatch, LiveEvaluation
+from streamnb.evaluation import DriftWatch, LiveEvaluation
 from streamnb.storage import write_snapshot
 from streamnb.storage.container import MAJOR, MINOR
 from tests.support import strangers_reader
@@ -415,7 +415,7 @@ def test_every_exit_code_is_listed() -> None:
 def test_every_metric_is_listed() -> None:
     """By the names on the page of a run over two labelled messages, with a drift detector."""
     metrics = Metrics()
-    live = LiveEvaluation(None, DriftWatch(DriftSettings(detector="DDM")))
+    live = LiveEvaluation(drift=DriftWatch("DDM"))
     batch = Batch({"text": ["win", "lunch"] * 3}, ["spam", "ham"] * 3)
     live.add(NaiveBayes().step(batch), batch.labels)
     metrics.show(live)
