@@ -1,7 +1,7 @@
-"""What scores are worth, once labels come: accuracy, log loss, calibration, ranking, drift, comparisons.
+"""Evaluate scores against labels: accuracy, log loss, calibration, ranking, drift and model comparison.
 
-It knows scores and labels, and judges whatever keeps the Protocol `OnlineModel`. It must not know which
-model it judges, nor whether the messages come from a file or a topic.
+This package knows scores and labels, and evaluates any model with the Protocol `OnlineModel`. It must not
+know which model it evaluates, nor whether the messages come from a file or a topic.
 """
 
 from streamnb.evaluation.comparison import Contender, beside_the_first, compare

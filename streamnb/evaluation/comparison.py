@@ -1,4 +1,4 @@
-"""Several models over one reading of a stream, each judged beside the first."""
+"""Compare models on one stream: the stream is read once, and each model is compared with the first."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ class Contender:
     Parameters
     ----------
     name : str
+        Identifies the model in tables and errors.
     model : OnlineModel
     judgement : Prequential
+        Collects the outcomes of the model's scores.
     """
 
     name: str
@@ -30,15 +32,15 @@ class Contender:
 def compare(
     contenders: list[Contender], batches: Iterable[Batch], feedback: Callable[[], Feedback] | None = None
 ) -> Iterator[Batch]:
-    """Let every contender pass over the batches, one batch at a time; yields each batch when all have.
+    """Run every contender over the batches, and yield each batch after all contenders have processed it.
 
     Parameters
     ----------
     contenders : list of Contender
     batches : iterable of Batch
-        Read once.
+        Iterated once.
     feedback : callable, optional
-        A new one for each contender.
+        Called once per contender; returns the `Feedback` that decides which labels it learns.
 
     Examples
     --------
@@ -62,13 +64,15 @@ def compare(
 def beside_the_first(
     contenders: list[Contender], seed: int = 0
 ) -> list[tuple[Evaluation, Difference | None]]:
-    """The figures of each, and its difference from the first; of the first itself there is none.
+    """Return each contender's figures and its difference from the first contender.
+
+    The first contender's own difference is ``None``.
 
     Parameters
     ----------
     contenders : list of Contender
     seed : int
-        Of the bootstrap.
+        Random seed of the bootstrap.
     """
     first = contenders[0].judgement.outcomes()
     found: list[tuple[Evaluation, Difference | None]] = []

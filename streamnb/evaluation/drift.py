@@ -1,8 +1,8 @@
-"""Whether a model goes wrong more or less often than before: river's drift detectors over its mistakes.
+"""Drift detection: detect changes of a model's error rate with one of river's drift detectors.
 
-A detector is told of each judged message whether its prediction was wrong. What it sees is reported, and
-changes nothing: no model is reset. What it has gathered belongs to the run. No snapshot holds it, so after a
-restart it begins anew, and a change may be reported again from records that are read again.
+For each judged message, the detector receives whether the prediction was wrong. A detected change is only
+reported: the model is not reset. The detector's state is not part of a snapshot. It starts empty after a
+restart, so a change may be reported a second time from records that are read again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from streamnb.errors import SettingsError
 from streamnb.evaluation.outcomes import Outcomes, judged_rows
 
 RECENT = 100
-"""Messages of which a change says how many were wrong."""
+"""Length of the window over which a drift report gives the error rate."""
 
 
 class Kind(NamedTuple):
-    """A detector of river's: where it is, and whether it is told of hits in place of mistakes."""
+    """A detector of river: its module, and whether it expects 1 for a hit, instead of 1 for an error."""
 
     module: str
     of_hits: bool = False
@@ -37,22 +37,23 @@ DETECTORS = {
     "PageHinkley": Kind("river.drift"),
     "DDM": Kind("river.drift.binary"),
     "EDDM": Kind("river.drift.binary"),
-    # It looks for fewer ones, as its authors' does, who count what was right; river's page says mistakes.
+    # FHDDM detects a falling share of ones. Its authors feed it 1 for a correct prediction, and so does
+    # this module; river's documentation says 1 for an error.
     "FHDDM": Kind("river.drift.binary", of_hits=True),
     "HDDMA": Kind("river.drift.binary"),
     "HDDMW": Kind("river.drift.binary"),
 }
-"""By river's names, but for its two that do not look at the values: those are there to be compared with."""
+"""The detectors by their names in river, except its two baselines, which ignore the values they are given."""
 
 
 class DriftSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What watches the model's mistakes.
+    """The drift detector that watches the model's error rate.
 
     Parameters
     ----------
     detector : str
-        One of river's, by its name there; "" for none.
-        Its parameters are river's defaults, which its authors chose for every stream, and a seed 0.
+        The detector's name in river, one of `DETECTORS`; "" switches drift detection off. Its parameters are
+        river's defaults; a seed is 0.
     """
 
     detector: str = ""
@@ -60,17 +61,17 @@ class DriftSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Where a detector saw a change.
+    """A change of the error rate that a detector reported.
 
     Parameters
     ----------
     detector : str
     message : int
-        By which message it was seen, counted from 1.
+        Number of the message at which the change was detected, counted from 1.
     labelled : int
-        How many of the messages up to it had a label.
+        How many messages up to and including that one had a label.
     before, recent : float
-        The share that was wrong: since the change before, and of the newest 100 judged messages.
+        The error rate since the previous change, and over the newest 100 judged messages.
     """
 
     detector: str
@@ -88,7 +89,7 @@ class _Detector(Protocol):
 
 
 class DriftWatch:
-    """Tells a detector of each mistake, and says where it saw a change.
+    """Feeds a detector with the outcome of each judged message, and reports the changes it detects.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class DriftWatch:
     Raises
     ------
     SettingsError
-        There is no such detector.
+        The detector is unknown.
 
     Examples
     --------
@@ -106,7 +107,7 @@ class DriftWatch:
     >>> from streamnb.base.batch import Batch
     >>> from streamnb.evaluation.outcomes import outcomes_of
     >>> model, watch = NaiveBayes(), DriftWatch("ADWIN")
-    >>> for labels in (["spam", "ham"], ["ham", "spam"]):  # half-way they change places
+    >>> for labels in (["spam", "ham"], ["ham", "spam"]):  # the labels are swapped half-way
     ...     batch = Batch({"text": ["win", "lunch"] * 50}, labels * 50)
     ...     scores = model.step(batch)
     ...     for _, change in watch.add(scores, batch.labels, outcomes_of(scores, batch.labels)):
@@ -119,20 +120,20 @@ class DriftWatch:
         self._detector = _made(detector)
         self._of_hits = DETECTORS[self.name].of_hits
         self._recent: deque[bool] = deque(maxlen=RECENT)
-        self._messages = self._labelled = 0  # before the batch in hand
+        self._messages = self._labelled = 0  # before the current batch
         self._judged = self._wrong = 0  # since the last change
 
     def add(
         self, scores: Scores, labels: Sequence[Label | None], outcomes: Outcomes
     ) -> list[tuple[int, Change]]:
-        """Take in a batch's outcomes; returns each change with the row of the batch by which it was seen.
+        """Add a batch's outcomes, and return each detected change with the batch row that revealed it.
 
         Parameters
         ----------
         scores : Scores
         labels : sequence of Label or None
         outcomes : Outcomes
-            Of those scores by those labels.
+            What `outcomes_of` returns for those scores and labels.
         """
         seen = []
         for i, right in enumerate(outcomes.correct.tolist()):
@@ -155,11 +156,11 @@ class DriftWatch:
 
 
 def _made(name: str) -> _Detector:
-    """Return a new detector of river's."""
+    """Return a new detector of river."""
     kind = DETECTORS.get(name)
     if kind is None:
         raise SettingsError(
-            f"`drift.detector`: there is no detector `{name}`.", f"There are {', '.join(DETECTORS)}."
+            f"`drift.detector`: there is no detector `{name}`.", f"Choose one of {', '.join(DETECTORS)}."
         )
     made: Any = getattr(import_module(kind.module), name)
     seeded = "seed" in inspect.signature(made).parameters

@@ -1,4 +1,4 @@
-"""Which labels reach a model, and when: at once, late, for a while only, or for some messages only."""
+"""Simulated feedback: which labels a model learns (all, the first ones, a random share), and how late."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ TAUGHT, SHARE = 10_000, 0.5
 
 
 class Feedback:
-    """Turns messages with labels into what a model is asked and taught, message by message.
+    """Rearranges a labelled stream into the order in which a model scores messages and learns labels.
 
-    A label that comes `delay` messages late is learned after so many further messages were scored. The
-    message is then read again: a step learns from the model as it stands when the label arrives.
+    A label that is `delay` messages late is learned after that many further messages were scored. The model
+    then reads the message a second time, so the step that learns the label uses the state of that moment.
 
     Parameters
     ----------
     mode : {"immediate", "delayed", "partial"}
-        As in the TREC 2007 spam track: every label, the labels of the first `taught` messages and then none,
-        or the labels of some messages. TREC chose those by recipient; here each is drawn with chance `share`.
+        The feedback conditions of the TREC 2007 spam track. "immediate": every label is learned. "delayed":
+        the labels of the first `taught` messages are learned, then none. "partial": the labels of some
+        messages are learned. TREC chose those by recipient; here each is drawn with probability `share`.
     delay : int
-        How many messages later a label arrives; as many are held in memory.
+        After how many further messages a label arrives; that many messages are held in memory.
     taught : int
-        For "delayed".
+        Number of first messages whose labels are learned; used by "delayed".
     share : float
-        For "partial".
+        Probability that a label is learned; used by "partial".
     seed : int
-        For "partial": the same seed, the same messages.
+        Random seed, used by "partial": the same seed selects the same messages.
 
     Examples
     --------
@@ -57,14 +58,14 @@ class Feedback:
         self.delay = delay
         self.taught = taught
         self.share = share
-        self._draw = random.Random(seed)  # noqa: S311 - a choice that can be repeated, not a secret
+        self._draw = random.Random(seed)  # noqa: S311 - repeatable, not secret
         self._n = 0
         self._waiting: deque[tuple[dict[str, object], Label | None, float]] = deque()
 
     def arranged(self, batch: Batch) -> tuple[Batch, Sequence[int]]:
-        """What a model is to step through, in order, and which rows of it are the batch's messages.
+        """Return the batch that the model steps through, and which of its rows are the messages of `batch`.
 
-        The other rows are earlier messages whose label arrives; what the model says of them is nobody's.
+        The other rows are earlier messages whose labels arrive now; their scores must be ignored.
         """
         given = [label if self._is_given() else None for label in batch.labels]
         if not self.delay:

@@ -1,4 +1,4 @@
-"""What could be luck: bootstrap intervals, McNemar's test, and what two models' difference comes to."""
+"""Statistical significance: bootstrap intervals, McNemar's test and the paired difference of two models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rows = NDArray[np.int64] | slice
 
 RESAMPLES = 1_000
 DRAWN_MAX = 20_000
-"""Messages of a resample: of a longer stream so many are drawn, and what they vary is scaled down."""
+"""Largest resample; for a longer stream, the resamples' interval is narrowed to match its length."""
 
 
 class Interval(NamedTuple):
@@ -28,16 +28,16 @@ class Interval(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One model's log loss less another's on the same messages.
+    """The difference of two models on the same messages.
 
     Parameters
     ----------
     log_loss : float
-        The mean difference in nats; below 0 the first is better.
+        The first model's mean log loss minus the second's, in nats; below 0 the first is better.
     interval : Interval
-        By paired bootstrap.
+        95 % interval of `log_loss`, by paired bootstrap.
     mcnemar_p : float
-        Of McNemar's exact test: how likely so uneven a split is, were the two right equally often.
+        p-value of McNemar's exact test, whose null hypothesis is that both are right equally often.
     """
 
     log_loss: float
@@ -46,28 +46,28 @@ class Difference(NamedTuple):
 
     @property
     def within_noise(self) -> bool:
-        """Whether the log losses cannot be told apart: the interval holds 0."""
+        """Whether the difference of the log losses is not significant: the interval contains 0."""
         return self.interval.low <= 0.0 <= self.interval.high
 
 
 def bootstrap(outcomes: Outcomes, *, two_classes: bool, seed: int = 0) -> dict[str, Interval]:
-    """95 % percentile intervals of log loss, accuracy and, with two classes, 1-ROCA % and lam %.
+    """Return 95 % percentile intervals of log loss, accuracy and, with two classes, 1-ROCA % and lam %.
 
-    Messages are drawn with replacement as if each stood for itself; a stream's messages lean on each other,
-    so that the true interval is somewhat wider.
+    Messages are drawn with replacement as if they were independent. The messages of a stream are correlated,
+    so the true intervals are somewhat wider.
 
     Parameters
     ----------
     outcomes : Outcomes
     two_classes : bool
-        Whether `margin` ranks them.
+        Whether there are two classes, so that `outcomes.margin` ranks the messages.
     seed : int
-        The same seed, the same intervals.
+        Random seed: the same seed gives the same intervals.
 
     Returns
     -------
     dict of str to Interval
-        Empty where there are no outcomes.
+        Empty if there are no outcomes.
 
     Examples
     --------
@@ -108,13 +108,14 @@ def bootstrap(outcomes: Outcomes, *, two_classes: bool, seed: int = 0) -> dict[s
 
 
 def paired_difference(first: Outcomes, second: Outcomes, seed: int = 0) -> Difference:
-    """How a model compares with a second one that judged the same messages.
+    """Compare two models on the same messages: the first's log loss minus the second's, and McNemar's test.
 
     Parameters
     ----------
     first, second : Outcomes
         Row i is the same message in both.
     seed : int
+        Random seed of the bootstrap.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def paired_difference(first: Outcomes, second: Outcomes, seed: int = 0) -> Diffe
     >>> found.mcnemar_p, found.within_noise
     (1.0, False)
     """
-    assert len(first) == len(second), "the two judged other messages"
+    assert len(first) == len(second), "the two models scored different messages"
     n = len(first)
     if not n:
         return Difference(math.nan, Interval(math.nan, math.nan), 1.0)
@@ -144,12 +145,14 @@ def paired_difference(first: Outcomes, second: Outcomes, seed: int = 0) -> Diffe
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """McNemar's exact test: the probability of a split at least so uneven, were both equally good.
+    """Return the two-sided p-value of McNemar's exact test.
+
+    It is the probability of a split at least as uneven as this one if both models are right equally often.
 
     Parameters
     ----------
     only_first, only_second : int
-        Messages that one of two models had right and the other wrong.
+        Messages that only the first model got right, and that only the second got right.
 
     Examples
     --------
@@ -159,7 +162,8 @@ def mcnemar(only_first: int, only_second: int) -> float:
     n, fewer = only_first + only_second, min(only_first, only_second)
     if 2 * fewer >= n:
         return 1.0
-    # The binomial's lower tail from its largest term down: each is k / (n - k + 1) times the one above it.
+    # The lower tail of the binomial, summed from its largest term down. The term of k - 1 is k / (n - k + 1)
+    # times the term of k.
     log_largest = math.lgamma(n + 1) - math.lgamma(fewer + 1) - math.lgamma(n - fewer + 1) - n * math.log(2.0)
     term, total = 1.0, 1.0
     for k in range(fewer, 0, -1):
@@ -171,7 +175,10 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def _ranks(margins: Floats) -> tuple[int, NDArray[np.int64]]:
-    """Each margin's place among the distinct ones; of very many, neighbours share a place."""
+    """Return the number of ranks and each margin's rank.
+
+    Equal margins share a rank. With more than `DRAWN_MAX` distinct margins, neighbours share a rank too.
+    """
     distinct, ranks = np.unique(margins, return_inverse=True)
     if len(distinct) <= DRAWN_MAX:
         return len(distinct), ranks
@@ -179,7 +186,7 @@ def _ranks(margins: Floats) -> tuple[int, NDArray[np.int64]]:
 
 
 def _area_above(ranks: NDArray[np.int64], is_second: NDArray[np.bool_], levels: int) -> float:
-    """1-ROCA % of ranked messages; NaN where one of the classes has none."""
+    """Return the 1-ROCA % of ranked messages; NaN if one of the classes has no message."""
     second = np.bincount(ranks[is_second], minlength=levels)
     first = np.bincount(ranks[~is_second], minlength=levels)
     pairs = float(first.sum()) * float(second.sum())
@@ -190,14 +197,18 @@ def _area_above(ranks: NDArray[np.int64], is_second: NDArray[np.bool_], levels: 
 
 
 def _lam(counts: Sequence[int]) -> float:
-    """Lam % of how many of each class in turn were wrong and right; NaN where there is none."""
+    """Return lam % from ``[wrong, right, wrong, right]``, class by class; NaN if it is undefined."""
     shares = [counts[i] / n if (n := counts[i] + counts[i + 1]) else math.nan for i in (0, 2)]
     lam = lam_pct((shares[0], shares[1]))
     return math.nan if lam is None else lam
 
 
 def _percentiles(found: list[float], whole: float, share: float) -> Interval:
-    """The middle 95 %, drawn towards the figure of the whole as far as a larger sample would vary less."""
+    """Return the middle 95 % of the resampled values, as an interval for all messages.
+
+    The resamples hold only `share` of the messages. The spread of a mean falls with the square root of the
+    number of messages, so the interval is narrowed by ``sqrt(share)`` around the value of all messages.
+    """
     values = [value for value in found if not math.isnan(value)]
     low, high = np.percentile(values, [2.5, 97.5]).tolist() if values else (whole, whole)
     narrower = math.sqrt(share)

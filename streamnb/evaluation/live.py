@@ -1,7 +1,7 @@
-"""The same figures while the engine runs: metrics of what labelled messages' scores were worth.
+"""Live evaluation: the engine's own accuracy, log loss and calibration, published as Prometheus metrics.
 
-They are of this run: no snapshot holds them, no digest knows them, and a record that is read again after a
-crash is judged again. What they need does not grow with the stream.
+The figures belong to the run: they are in no snapshot and in no digest, and a record that is read again after
+a crash is counted again. Their memory does not grow with the stream.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ from streamnb.evaluation.outcomes import outcomes_of
 from streamnb.evaluation.tally import BINS, Figures, Tally, Window
 
 CLASSES_MAX = 20
-"""Of the confusion matrix on the metrics page: it has a line for each pair."""
+"""With more classes the metrics page omits the confusion matrix, which has one line per pair of classes."""
 
 WINDOW_MESSAGES = 1_000
-"""The newest labelled messages have figures of their own, 48 bytes each: these are enough for two digits."""
+"""Size of the sliding window in labelled messages, 48 bytes each: enough for two digits of the accuracy."""
 
 
 class LiveEvaluation(Collector):
-    """Judges scores batch by batch; a collector for the metrics page, which reads it in its own thread.
+    """Evaluates scores batch by batch, and publishes the figures as a Prometheus collector.
+
+    The metrics server calls `collect` in its own thread; a lock keeps the figures consistent.
 
     Parameters
     ----------
     window_messages : int
-        How many of the newest labelled messages have figures of their own; 0 judges none.
+        Size of the sliding window in labelled messages; 0 switches the evaluation off.
     drift : DriftWatch, optional
-        Told of every mistake, whatever the window.
+        Receives every outcome, even with a window of 0.
 
     Examples
     --------
@@ -57,7 +59,7 @@ class LiveEvaluation(Collector):
         self._lock = threading.Lock()
 
     def add(self, scores: Scores, labels: Sequence[Label | None]) -> list[tuple[int, Change]]:
-        """Judge a batch; returns each change that was seen, with the row by which it was."""
+        """Evaluate a batch, and return each detected change with the batch row that revealed it."""
         if self.drift is None and (not self._size or all(label is None for label in labels)):
             return []
         outcomes = outcomes_of(scores, labels)
@@ -72,7 +74,7 @@ class LiveEvaluation(Collector):
         return seen
 
     def sentence(self) -> str:
-        """The figures in a line for the log; nothing while no message was judged."""
+        """Return the figures as one line for the log; empty while no message was judged."""
         (whole, window, _), *_ = self._figures()
         if not whole.n:
             return ""
@@ -83,12 +85,12 @@ class LiveEvaluation(Collector):
         )
 
     def collect(self) -> Iterator[Metric]:
-        """The figures as they stand, for a registry of `prometheus_client`."""
+        """Yield the current figures as metrics, for a registry of `prometheus_client`."""
         (whole, window, ranking), new_class, changes, bins = self._figures()
         both = {"all": whole, "window": window}
         judged = CounterMetricFamily(
             "streamnb_judged",
-            "Labelled messages, by whether their class had been learned",
+            "Labelled messages: judged, or new_class if their class had not been learned before",
             labels=["outcome"],
         )
         judged.add_metric(["judged"], whole.n)
@@ -96,15 +98,15 @@ class LiveEvaluation(Collector):
         yield judged
         if self.drift is not None:
             drift = CounterMetricFamily(
-                "streamnb_drift", "Times the share of mistakes was seen to change", labels=["detector"]
+                "streamnb_drift", "Changes of the error rate that the detector reported", labels=["detector"]
             )
             drift.add_metric([self.drift.name], changes)
             yield drift
         for name, what in (
-            ("accuracy", "Share of labels that were predicted"),
-            ("log_loss", "Mean of -log p of the label, in nats"),
-            ("brier", "Brier score, summed over the classes"),
-            ("ece", "Expected calibration error, 15 bins of the predicted class's posterior"),
+            ("accuracy", "Share of judged messages whose label was predicted"),
+            ("log_loss", "Mean log loss: -log of the label's posterior, in nats"),
+            ("brier", "Brier score, summed over the classes: 0 to 2"),
+            ("ece", "Expected calibration error, over 15 bins of the predicted class's posterior"),
         ):
             gauge = GaugeMetricFamily(f"streamnb_{name}", what, labels=["over"])
             for over, figures in both.items():
@@ -113,7 +115,7 @@ class LiveEvaluation(Collector):
         if whole.lam_pct is not None or window.lam_pct is not None:
             gauge = GaugeMetricFamily(
                 "streamnb_lam_pct",
-                "Shares of errors of the two classes, averaged as log odds, in per cent",
+                "Error rates of the two classes, averaged as log odds (TREC's lam), in per cent",
                 labels=["over"],
             )
             for over, figures in both.items():
@@ -121,10 +123,10 @@ class LiveEvaluation(Collector):
             yield gauge
         if ranking is not None:
             yield GaugeMetricFamily(
-                "streamnb_roca_loss_pct", "Area above the ROC curve of the window, in per cent", value=ranking
+                "streamnb_roca_loss_pct", "Area above the window's ROC curve, in per cent", value=ranking
             )
         for name, what in (
-            ("recall", "Share of a class's messages that were predicted"),
+            ("recall", "Share of a class's messages that were predicted correctly"),
             ("precision", "Share of a class's predictions that were right"),
         ):
             gauge = GaugeMetricFamily(f"streamnb_{name}", what, labels=["class", "over"])
@@ -146,7 +148,7 @@ class LiveEvaluation(Collector):
 
 
 def _confusion(figures: Figures) -> Metric:
-    """How often each class was taken for each; of very many classes the page would hold nothing else."""
+    """Return the confusion matrix, empty with more than `CLASSES_MAX` classes: it would swamp the page."""
     taken = CounterMetricFamily(
         "streamnb_confusion", "Judged messages, by class and prediction", labels=["class", "predicted"]
     )
@@ -158,11 +160,11 @@ def _confusion(figures: Figures) -> Metric:
 
 
 def _reliability(bins: Sequence[tuple[int, float, int]]) -> Iterator[Metric]:
-    """The reliability curve's sums, bin by bin, so that it can be drawn over any time."""
+    """Yield the reliability curve's sums by bin: as counters, they can be plotted for any period."""
     whats = {
-        "messages": "Judged messages, by the posterior of the predicted class",
-        "said": "Their posteriors of the predicted class, added up",
-        "right": "Those of them whose label was predicted",
+        "messages": "Judged messages, by bin of the predicted class's posterior",
+        "said": "Sum of the predicted class's posterior over the judged messages of the bin",
+        "right": "Judged messages of the bin whose label was predicted",
     }
     for column, (name, what) in enumerate(whats.items()):
         family = CounterMetricFamily(f"streamnb_reliability_{name}", what, labels=["le"])

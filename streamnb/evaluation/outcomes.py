@@ -1,4 +1,4 @@
-"""What became of each message: its posterior beside the label that came with it, as columns."""
+"""Outcomes: each judged message's prediction, label and loss, as numpy columns."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ Columns = NDArray[np.int64]
 
 @dataclass(slots=True)
 class Outcomes:
-    """The messages of a batch that are judged: labelled, and of a class that had been learned before.
+    """The outcomes of a batch's judged messages: those with a label whose class had been learned before.
 
-    A message whose class had never been learned counts in `new_class` and in no column: no model could have
-    named it.
+    A message whose class had never been learned is counted in `new_class` and is not judged, because no model
+    could have predicted its class.
 
     Parameters
     ----------
     labelled, new_class : int
         Messages with a label, and those of them whose class had never been learned.
     truth, predicted : ndarray of int64
-        Classes, as columns of the scores. The likeliest is predicted; of equals the smallest label.
+        The label and the predicted class, as column numbers of the scores. The class with the highest
+        posterior is predicted; if several are equal, the smallest label.
     loss : ndarray of float64
-        ``-log p`` of the truth in nats, p not below 1e-15.
+        Log loss: ``-log p`` of the label in nats, with p at least 1e-15.
     brier : ndarray of float64
-        ``sum_c (p_c - [c is the truth])^2``, from 0 to 2.
+        Brier score: ``sum_c (p_c - [c is the label])^2``, from 0 to 2.
     top : ndarray of float64
         The posterior of the predicted class.
     margin : ndarray of float64
-        How far u ranks the second class ahead of the first; NaN where there are more than two.
+        The second class's u minus the first's, which ranks messages; NaN with more than two classes.
     """
 
     labelled: int
@@ -53,25 +54,25 @@ class Outcomes:
 
     @property
     def correct(self) -> NDArray[np.bool_]:
-        """Whether the label was predicted."""
+        """Return, for each judged message, whether its label was predicted."""
         return np.equal(self.truth, self.predicted)
 
 
 class _Columns(dict[Label | None, int]):
-    """The column of each class; of what is none, a number below 0."""
+    """Maps a label to its column: `UNLABELLED` for no label, `ABSENT` for a class the scores do not have."""
 
     def __missing__(self, label: Label | None) -> int:
         return UNLABELLED if label is None else ABSENT
 
 
 def outcomes_of(scores: Scores, labels: Sequence[Label | None]) -> Outcomes:
-    """Judge a batch's scores by its labels.
+    """Return the outcomes of a batch's scores, given its labels.
 
     Parameters
     ----------
     scores : Scores
     labels : sequence of Label or None
-        One a row; without one a message is not judged.
+        One per row; a message without a label is not judged.
 
     Examples
     --------
@@ -103,12 +104,12 @@ def outcomes_of(scores: Scores, labels: Sequence[Label | None]) -> Outcomes:
 
 
 def judged_rows(scores: Scores, labels: Sequence[Label | None]) -> Columns:
-    """Which rows of a batch `outcomes_of` judges, in order."""
+    """Return the batch rows that `outcomes_of` judges, in order."""
     return np.flatnonzero(_judged(scores, _truth(scores, labels)))
 
 
 def joined(parts: Sequence[Outcomes]) -> Outcomes:
-    """Several batches as one."""
+    """Return the outcomes of several batches as one, in order."""
     whole, real = np.zeros(0, np.int64), np.zeros(0)
     return Outcomes(
         labelled=sum(part.labelled for part in parts),
@@ -123,7 +124,9 @@ def joined(parts: Sequence[Outcomes]) -> Outcomes:
 
 
 def predictions(scores: Scores) -> list[Label | None]:
-    """The likeliest class of each row; of equals the smallest; none where no class was known.
+    """Return the class with the highest posterior of each row.
+
+    If several are equal, the smallest label is returned; if no class was known yet, ``None``.
 
     Examples
     --------
@@ -154,21 +157,21 @@ def _judged(scores: Scores, truth: Columns) -> NDArray[np.bool_]:
 
 
 def _picked(matrix: Floats, columns: Columns) -> Floats:
-    """One value a row; a flat `take` costs a third of fancy indexing."""
+    """Return ``matrix[i, columns[i]]`` of each row i; a flat `take` costs a third of fancy indexing."""
     n, width = matrix.shape
     return matrix.take(np.arange(0, n * width, width or 1)[:n] + columns)
 
 
 def _likeliest(classes: Sequence[Label], posterior: Floats) -> Columns:
-    """The column of each row's highest posterior; of equals that of the smallest label.
+    """Return the column of each row's highest posterior; if several are equal, that of the smallest label.
 
-    A column that a row does not know yet holds 0, and never wins.
+    The column of a class that was unknown when the row was scored holds 0, so it is never chosen.
     """
     first, *others = sorted(range(len(classes)), key=classes.__getitem__) or [0]
     best = np.full(len(posterior), first, np.int64)
     if others:
         top = posterior[:, first].copy()
-        for c in others:  # argmax over so short rows takes several times as long
+        for c in others:  # argmax over rows this short takes several times as long
             ahead = posterior[:, c] > top
             best[ahead] = c
             np.copyto(top, posterior[:, c], where=ahead)
@@ -176,12 +179,12 @@ def _likeliest(classes: Sequence[Label], posterior: Floats) -> Columns:
 
 
 def _margins(u: Floats) -> Floats:
-    """How far the second class is ahead of the first; an absent or unlabelled one is behind by all."""
+    """Return the second class's u minus the first's; a class that was never learned ranks last."""
     n, width = u.shape
     if width > 2:
         return np.full(n, np.nan)
     u = u if width == 2 else np.column_stack([u, np.full((n, 2 - width), np.nan)])
-    with np.errstate(invalid="ignore"):  # infinity less infinity
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
         margins: Floats = u[:, 1] - u[:, 0]
         odd = np.isnan(margins)
         if odd.any():

@@ -1,7 +1,7 @@
 """Prequential evaluation: every message is scored, then learned, in order (Dawid 1984).
 
-A message whose class had never been learned before counts in `new_class` and in no other figure: no model
-could have named it.
+A message whose class had never been learned before counts in `new_class` and in no other figure, because no
+model could have predicted its class.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ WARM_UP = 500
 
 
 class OnlineModel(Protocol):
-    """What can be judged: a model that scores messages and learns their labels, in order."""
+    """A model that can be evaluated: it scores messages and learns their labels, in order."""
 
     @property
     def classes(self) -> Sequence[Label]:
-        """The columns of its scores, so far."""
+        """Return the classes so far, in the order of the scores' columns."""
 
     def step(self, batch: Batch) -> Scores:
         """Score each message, then learn it if it has a label."""
@@ -42,26 +42,30 @@ class Evaluation:
     Parameters
     ----------
     n : int
-        Labelled messages, those of `new_class` included.
+        Labelled messages, including those of `new_class`.
     accuracy, log_loss : float
-        Over the `n` - `new_class` messages; the log loss in nats, p not below 1e-15. NaN over none.
+        Over the `n` - `new_class` judged messages; NaN if there are none. The log loss is in nats, with p at
+        least 1e-15.
     roca_loss_pct : float or None
-        The area above the ROC curve in per cent, ranked by u; with two classes only.
+        The area above the ROC curve in per cent, with messages ranked by u; ``None`` unless there are two
+        classes.
     new_class : int
         Messages whose class had never been learned.
     messages_per_s : float
-        Of the steps alone: texts were decoded and in memory. Late labels are messages read twice.
+        Labelled messages per second of the model's steps; reading and decoding are not included. With
+        delayed labels the model reads each message twice.
     classes : list of str
     brier, ece, lam_pct, recall, precision, confusion, reliability
         See `streamnb.evaluation.Figures`. `ece` and `reliability` leave the first `warm_up` messages out.
     warm_up : int
     intervals : dict of str to Interval
-        95 %, by bootstrap; empty where they were not asked for.
+        95 % intervals, by bootstrap; empty if they were not requested.
     window : Figures
-        Of the newest messages alone.
+        The figures of the sliding window: the newest judged messages.
     window_roca_loss_pct : float or None
+        `roca_loss_pct` of the sliding window.
     changes : list of Change or None
-        Where the share of mistakes was seen to change; ``None`` if nothing watched it.
+        The detected changes of the error rate; ``None`` without a drift detector.
     """
 
     n: int
@@ -86,18 +90,18 @@ class Evaluation:
 
 
 class Prequential:
-    """Adds up what scores are worth against the labels that came with them.
+    """Collects the outcomes of scores against their labels, and computes the figures.
 
-    Every outcome is kept, 48 bytes a message: the ranking and the intervals need them all.
+    Every outcome is kept, at 48 bytes per message: the ROC curve and the intervals need all of them.
 
     Parameters
     ----------
     window : int
-        How many messages the window holds.
+        Size of the sliding window, in judged messages.
     warm_up : int
-        Messages that the calibration error leaves out.
+        Number of first messages that the calibration error leaves out.
     drift : DriftWatch, optional
-        Told of every mistake.
+        Receives every outcome.
 
     Examples
     --------
@@ -121,7 +125,7 @@ class Prequential:
         self._kept: list[Outcomes] = []
 
     def add(self, scores: Scores, labels: Sequence[Label | None]) -> None:
-        """Judge a batch; messages without a label are not judged."""
+        """Add a batch's outcomes; messages without a label are ignored."""
         outcomes = outcomes_of(scores, labels)
         self.n += outcomes.labelled
         self.new_class += outcomes.new_class
@@ -132,21 +136,21 @@ class Prequential:
             self.changes += [change for _, change in self.drift.add(scores, labels, outcomes)]
 
     def outcomes(self) -> Outcomes:
-        """All of them, in order."""
+        """Return all outcomes, in order."""
         self._kept = [joined(self._kept)]
         return self._kept[0]
 
     def figures(self, classes: Sequence[Label], *, intervals: bool = False, seed: int = 0) -> Evaluation:
-        """The figures so far.
+        """Return the figures of everything added so far.
 
         Parameters
         ----------
         classes : sequence of Label
-            As the scores have them.
+            In the order of the scores' columns.
         intervals : bool
-            Whether to bootstrap; it takes a quarter of a second or two.
+            Whether to compute bootstrap intervals, which takes 0.25 to 2 seconds.
         seed : int
-            Of the bootstrap.
+            Random seed of the bootstrap.
         """
         outcomes, two = self.outcomes(), len(classes) == 2
         sums = self.tally.figures(classes)
@@ -180,16 +184,17 @@ def evaluate(
     feedback: Feedback | None = None,
     judgement: Prequential | None = None,
 ) -> Iterator[tuple[Prequential, Scores]]:
-    """Score and learn batch by batch; yields the running judgement after each.
+    """Score, then learn, batch by batch; yield the judgement so far and the batch's scores after each batch.
 
     Parameters
     ----------
     model : OnlineModel
     batches : iterable of Batch
     feedback : Feedback, optional
-        Which labels the model learns, and when; all are judged by. By default every label, at once.
+        Decides which labels the model learns, and when; by default every label, at once. The scores are
+        judged by all labels in either case.
     judgement : Prequential, optional
-        A fresh one by default.
+        Collects the outcomes; by default a new one.
 
     Yields
     ------

@@ -1,4 +1,4 @@
-"""How well u ranks two classes: ROC curve, the area above it, and lam, as in the TREC spam track."""
+"""Ranking quality with two classes: ROC curve, the area above it, and lam, as in the TREC spam track."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from streamnb.base import Floats
 
 Flags = NDArray[np.bool_]
 
-POINTS_MAX = 2_000  # of a curve that is looked at
+POINTS_MAX = 2_000  # of a plotted curve: more points would not be visible
 
 
 def roca_loss_pct(margins: Floats, is_second: Flags) -> float | None:
-    """1-ROCA %: of 100 pairs, one of each class, how many are ranked the wrong way; equals count half.
+    """Return 1-ROCA %, the area above the ROC curve in per cent.
+
+    It is the share of pairs, with one message of each class, that are ranked in the wrong order; a pair of
+    equal margins counts one half.
 
     Parameters
     ----------
     margins : ndarray of float64
-        How far the second class is ranked ahead of the first.
+        The second class's u minus the first's.
     is_second : ndarray of bool
         Which messages are of the second class.
 
     Returns
     -------
     float or None
-        ``None`` where one of the classes has no message.
+        ``None`` if one of the classes has no message.
 
     Examples
     --------
@@ -45,20 +48,20 @@ def roca_loss_pct(margins: Floats, is_second: Flags) -> float | None:
 
 
 def lam_pct(errors: tuple[float, float]) -> float | None:
-    """Lam %: the two classes' shares of errors, averaged as log odds (Cormack and Lynam, TREC 2005).
+    """Return lam %, the average of the two classes' error rates on the log odds scale (TREC 2005).
 
-    It does not depend on the threshold as the accuracy does: what one class gains the other loses.
+    It depends less on the decision threshold than the accuracy does: moving the threshold lowers one class's
+    error rate and raises the other's.
 
     Parameters
     ----------
     errors : (float, float)
-        The share of each class that was taken for the other.
+        Each class's error rate: the share of its messages that were predicted as the other class.
 
     Returns
     -------
     float or None
-        0 where one class was never taken for the other; ``None`` where the other then always was, or where
-        a share is not known.
+        0 if one error rate is 0 and the other below 1. ``None`` if one is 0 and the other 1, or one is NaN.
 
     Examples
     --------
@@ -74,17 +77,18 @@ def lam_pct(errors: tuple[float, float]) -> float | None:
 
 
 def roc_curve(margins: Floats, is_second: Flags) -> tuple[Floats, Floats]:
-    """The ROC curve: at every threshold, the share of the first class and of the second ranked above it.
+    """Return the ROC curve: false and true positive rates at every threshold.
 
     Parameters
     ----------
     margins, is_second
-        As for `roca_loss_pct`; both classes have messages.
+        As for `roca_loss_pct`; both classes must have messages.
 
     Returns
     -------
     (ndarray, ndarray)
-        False and true positive rates from 0 to 1, at most 2,000 thresholds, evenly spread by rank.
+        The shares of the first and of the second class ranked above each threshold, from 0 to 1; at most
+        2,000 thresholds, evenly spaced by rank.
 
     Examples
     --------

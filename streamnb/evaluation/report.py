@@ -1,4 +1,4 @@
-"""An evaluation drawn on one HTML page that needs no network: plotly's JavaScript stands in it."""
+"""Render an evaluation as one HTML page with plots; plotly's JavaScript is inlined, so it works offline."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ BLUE, ORANGE, GREY = "#2b6cb0", "#dd6b20", "#a0aec0"
 
 @dataclass(slots=True)
 class Course:
-    """How the figures went as the stream went by: one value a note.
+    """The course of the figures along the stream: `note` appends one point to each list.
 
     Parameters
     ----------
     n : list of int
-        Labelled messages.
-    accuracy, log_loss, window_accuracy, window_log_loss : list of float
+        Labelled messages up to each point.
+    accuracy, log_loss : list of float
+        Over all messages up to the point.
+    window_accuracy, window_log_loss : list of float
+        Over the sliding window at the point.
     vocabulary : list of int
+        Number of tokens that the model knows.
     """
 
     n: list[int] = field(default_factory=list)
@@ -39,7 +43,7 @@ class Course:
     vocabulary: list[int] = field(default_factory=list)
 
     def note(self, judgement: Prequential, classes: Sequence[Label], vocabulary: int) -> None:
-        """Take down how things stand."""
+        """Append the current figures as one point."""
         whole, (window, _) = judgement.tally.figures(classes), judgement.window.figures(classes)
         self.n.append(judgement.n)
         self.accuracy.append(whole.accuracy)
@@ -54,9 +58,9 @@ def render_report(
     course: Course,
     figures: Evaluation,
     outcomes: Outcomes,
-    telling: Mapping[str, Sequence[tuple[str, float]]],
+    informative: Mapping[str, Sequence[tuple[str, float]]],
 ) -> str:
-    """The page's HTML.
+    """Return the HTML of the page.
 
     Parameters
     ----------
@@ -64,9 +68,9 @@ def render_report(
     course : Course
     figures : Evaluation
     outcomes : Outcomes
-        For the ROC curve, with two classes.
-    telling : mapping of str to list of (str, float)
-        Class to its most telling words and how much they tell.
+        For the ROC curve, which is drawn with two classes.
+    informative : mapping of str to list of (str, float)
+        The most informative tokens of each class, with the z-score of their log odds.
 
     Raises
     ------
@@ -77,8 +81,8 @@ def render_report(
     drawings = [_learning(go, course, figures), _reliability(go, figures)]
     if figures.roca_loss_pct is not None:
         drawings.append(_roc(go, figures, outcomes))
-    if telling:
-        drawings.append(_words(go, telling))
+    if informative:
+        drawings.append(_words(go, informative))
     drawings.append(_vocabulary(go, course))
     parts = [
         drawing.to_html(full_html=False, include_plotlyjs=number == 0, default_height=f"{HEIGHT}px")
@@ -92,7 +96,7 @@ def render_report(
 
 
 def check_plotly() -> None:
-    """Whether a page can be drawn: asked before the work is done.
+    """Raise unless plotly is installed; call it before a long evaluation, not after.
 
     Raises
     ------
@@ -107,15 +111,16 @@ def _plotly(module: str) -> Any:  # noqa: ANN401 - plotly has no types
         return import_module(module)
     except ImportError as error:
         raise SettingsError(
-            "The package plotly is not installed, so no page can be drawn.", "pip install 'streamnb[plot]'"
+            "The package plotly is not installed, so the report cannot be drawn.",
+            "Install it: pip install 'streamnb[plot]'",
         ) from error
 
 
 def _sentence(figures: Evaluation) -> str:
     return (
-        f"{figures.n:,} labelled messages in their order, each scored, then learned: accuracy "
+        f"{figures.n:,} labelled messages, in order, each scored before it was learned: accuracy "
         f"{figures.accuracy:.4f}, log loss {figures.log_loss:.4f}, calibration error {figures.ece:.4f} "
-        f"(after {figures.warm_up})."
+        f"(without the first {figures.warm_up})."
     )
 
 
@@ -139,7 +144,7 @@ def _learning(go: Any, course: Course, figures: Evaluation) -> Any:  # noqa: ANN
 
 
 def _span(values: Iterable[float], low: float | None = None) -> list[float]:
-    """What an axis shows: the first notes are wild, so not all there is."""
+    """Return an axis range without the lowest and highest 5 %: a course's first points are outliers."""
     ordered = sorted(value for value in values if value == value) or [0.0]  # noqa: PLR0124 - NaN
     bottom, top = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
     margin = 0.1 * (top - bottom) or 0.01
@@ -163,9 +168,9 @@ def _reliability(go: Any, figures: Evaluation) -> Any:  # noqa: ANN401
         ]
     )
     return drawing.update_layout(
-        title="Reliability: what was said, and what was true",
+        title="Reliability: predicted probability and observed accuracy",
         xaxis={"title": "posterior of the predicted class", "range": [0, 1.02]},
-        yaxis={"title": "share that was right", "range": [0, 1.02]},
+        yaxis={"title": "share predicted correctly", "range": [0, 1.02]},
     )
 
 
@@ -174,18 +179,18 @@ def _roc(go: Any, figures: Evaluation, outcomes: Outcomes) -> Any:  # noqa: ANN4
     second = escape(figures.classes[1])
     least = 0.5 / (
         len(outcomes) - int((outcomes.truth == 1).sum())
-    )  # stands for none, which a logarithm lacks
+    )  # in place of 0, which a logarithmic axis cannot show
     drawing = go.Figure(go.Scatter(x=false.clip(least).tolist(), y=true.tolist(), line_color=BLUE))
     return drawing.update_layout(
         title=f"ROC of {second}: {figures.roca_loss_pct:.3f} % of the area lies above",
-        xaxis={"title": f"share of the others ranked as {second}", "type": "log"},
-        yaxis={"title": f"share of {second} found", "range": [0, 1.01]},
+        xaxis={"title": f"false positive rate: share of the others ranked as {second}", "type": "log"},
+        yaxis={"title": f"true positive rate: share of {second} found", "range": [0, 1.01]},
     )
 
 
-def _words(go: Any, telling: Mapping[str, Sequence[tuple[str, float]]]) -> Any:  # noqa: ANN401
-    shown = list(telling)[:6]
-    columns = min(len(shown), 3)  # a fourth beside them has no room for its words
+def _words(go: Any, informative: Mapping[str, Sequence[tuple[str, float]]]) -> Any:  # noqa: ANN401
+    shown = list(informative)[:6]
+    columns = min(len(shown), 3)  # a fourth column would be too narrow for its words
     rows = -(-len(shown) // columns)
     drawing = _plotly("plotly.subplots").make_subplots(
         rows,
@@ -195,7 +200,7 @@ def _words(go: Any, telling: Mapping[str, Sequence[tuple[str, float]]]) -> Any: 
         vertical_spacing=0.1,
     )
     for number, name in enumerate(shown):
-        words = telling[name][::-1]
+        words = informative[name][::-1]
         bars = go.Bar(
             x=[z for _, z in words],
             y=[escape(word) for word, _ in words],
@@ -206,7 +211,7 @@ def _words(go: Any, telling: Mapping[str, Sequence[tuple[str, float]]]) -> Any: 
         drawing.add_trace(bars, 1 + number // columns, 1 + number % columns)
     drawing.update_yaxes(type="category", automargin=True, dtick=1)
     return drawing.update_layout(
-        height=80 + 400 * rows, title="Most telling words, in standard errors of their log odds"
+        height=80 + 400 * rows, title="Most informative words, by their log odds in standard errors"
     )
 
 

@@ -1,4 +1,4 @@
-"""Running sums over outcomes: of all messages so far, and of the newest."""
+"""Running sums over outcomes: of all messages so far (`Tally`), and of the newest (`Window`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamnb.evaluation.outcomes import Outcomes
 from streamnb.evaluation.ranking import lam_pct, roca_loss_pct
 
 BINS = 15
-"""Of the reliability curve: equal widths from 0 to 1, by the posterior of the predicted class."""
+"""Number of bins of the reliability curve: equal widths from 0 to 1, by the predicted class's posterior."""
 
 
 @dataclass(slots=True)
@@ -24,8 +24,11 @@ class Bin:
     Parameters
     ----------
     n : int
-    p, accuracy : float
-        What was said, the mean posterior of the predicted class, and what was true, the share that was right.
+        Judged messages in the bin.
+    p : float
+        Their mean posterior of the predicted class.
+    accuracy : float
+        The share of them that was predicted correctly; equal to `p` if the model is calibrated.
     """
 
     n: int
@@ -35,23 +38,28 @@ class Bin:
 
 @dataclass(slots=True)
 class Figures:
-    """What scores were worth.
+    """The figures of an evaluation; the averages are NaN if no message was judged.
 
     Parameters
     ----------
     n : int
         Judged messages.
-    accuracy, log_loss, brier, ece : float
-        The log loss in nats; the Brier score summed over the classes (0 to 2); the expected calibration
-        error over 15 bins of the predicted class's posterior. NaN over none.
+    accuracy : float
+        The share that was predicted correctly.
+    log_loss : float
+        Mean log loss, in nats.
+    brier : float
+        Mean Brier score, summed over the classes: 0 to 2.
+    ece : float
+        Expected calibration error over 15 bins of the predicted class's posterior.
     lam_pct : float or None
-        The two classes' shares of errors averaged as log odds, in per cent; with two classes only.
+        The two classes' error rates, averaged as log odds, in per cent; with two classes only.
     recall, precision : dict of str to float
-        Per class; NaN where it never came, or was never predicted.
+        Per class. Recall is NaN if the class never was a label, precision if it was never predicted.
     confusion : dict of str to dict of str to int
-        The class that came, the class predicted, how often.
+        Number of messages, by label, then by predicted class.
     reliability : list of Bin
-        Those bins of the 15 that hold messages.
+        The non-empty ones of the 15 bins.
     """
 
     n: int
@@ -67,13 +75,13 @@ class Figures:
 
 
 class Tally:
-    """Sums over outcomes, of a size that does not grow with the stream.
+    """Sums over all outcomes; their memory does not grow with the stream.
 
     Parameters
     ----------
     warm_up : int
-        How many of the first messages the calibration error and the reliability curve leave out: a model
-        that knows next to nothing is not what they ask about.
+        Number of first messages that the calibration error and the reliability curve leave out, because a
+        model that has learned almost nothing says little about calibration.
 
     Examples
     --------
@@ -98,7 +106,7 @@ class Tally:
         self._bin_n = np.zeros((BINS, 2), np.int64)  # wrong, right
 
     def add(self, outcomes: Outcomes) -> None:
-        """Count a batch's outcomes."""
+        """Add a batch's outcomes."""
         n = len(outcomes)
         if not n:
             return
@@ -123,12 +131,15 @@ class Tally:
         self._confusion += pairs.reshape(size, size)
 
     def bins(self) -> list[tuple[int, float, int]]:
-        """Of each of the 15: messages, the sum of what was said, and how many were right."""
+        """Return, for each of the 15 bins, the messages, the sum of their posteriors and how many were right.
+
+        The posterior is that of the predicted class.
+        """
         sizes = self._bin_n.sum(axis=1)
         return list(zip(sizes.tolist(), self._bin_p.tolist(), self._bin_n[:, 1].tolist(), strict=True))
 
     def figures(self, classes: Sequence[Label]) -> Figures:
-        """What the sums come to; `classes` as the scores have them."""
+        """Return the figures of all outcomes; `classes` are in the order of the scores' columns."""
         n, matrix = self.n, np.zeros((len(classes), len(classes)), np.int64)
         size = len(self._confusion)
         matrix[:size, :size] = self._confusion
@@ -158,12 +169,12 @@ class Tally:
 
 
 class Window:
-    """The newest outcomes, as columns of a fixed size that are written round and round.
+    """The newest outcomes, in ring buffers of a fixed size.
 
     Parameters
     ----------
     size : int
-        Judged messages; 48 bytes each.
+        Number of judged messages it holds; each takes 48 bytes.
     """
 
     def __init__(self, size: int) -> None:
@@ -176,7 +187,7 @@ class Window:
         }
 
     def add(self, outcomes: Outcomes) -> None:
-        """Put a batch's outcomes in the place of the oldest."""
+        """Add a batch's outcomes in place of the oldest ones."""
         n = min(len(outcomes), self.size)
         begin = (self._n + len(outcomes) - n) % self.size
         fit = min(n, self.size - begin)
@@ -187,7 +198,7 @@ class Window:
         self._n += len(outcomes)
 
     def figures(self, classes: Sequence[Label]) -> tuple[Figures, float | None]:
-        """The figures of the window, and its 1-ROCA % where there are two classes."""
+        """Return the window's figures and its 1-ROCA %, which is ``None`` unless there are two classes."""
         held = self.outcomes()
         tally = Tally()
         tally.add(held)
@@ -195,7 +206,7 @@ class Window:
         return tally.figures(classes), ranking
 
     def outcomes(self) -> Outcomes:
-        """What it holds, in no particular order."""
+        """Return the outcomes in the window, in no particular order."""
         n = min(self._n, self.size)
         held = {name: column[:n].copy() for name, column in self._columns.items()}
         return Outcomes(labelled=n, new_class=0, **held)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Detectors over a model's mistakes are river's, told of each in order; what they see is said, no more."""
+"""Drift detection: river's detectors get every outcome in order, and their findings are only reported."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ NEVER_LOOK = {"DummyDriftDetector", "NoDrift"}
 
 
 def mistakes(*parts: tuple[int, float], seed: int = 1) -> list[bool]:
-    """So many messages of which such a share is wrong, one part after the other."""
+    """Return whether each message was wrong, for parts of (number of messages, error rate)."""
     draw = random.Random(seed)
     return [draw.random() < share for n, share in parts for _ in range(n)]
 
 
 def scored(wrong: list[bool]) -> tuple[Scores, list[Label | None]]:
-    """Scores of two classes, of which the labelled one is predicted or the other."""
+    """Return scores and labels of two classes; the label is predicted unless the message is to be wrong."""
     n = len(wrong)
     posterior = np.array([[0.2, 0.8] if one else [0.8, 0.2] for one in wrong]).reshape(n, 2)
     zeros, known = np.zeros(n, np.int64), np.full(n, 2)
@@ -47,7 +47,7 @@ def scored(wrong: list[bool]) -> tuple[Scores, list[Label | None]]:
 
 
 def seen(watch: DriftWatch, wrong: list[bool], size: int = 100) -> list[Change]:
-    """The changes in a course of mistakes that comes in batches."""
+    """Return the changes that a watch reports when the outcomes come in batches."""
     found = []
     for begin in range(0, len(wrong), size):
         scores, labels = scored(wrong[begin : begin + size])
@@ -59,7 +59,7 @@ def seen(watch: DriftWatch, wrong: list[bool], size: int = 100) -> list[Change]:
 
 
 def test_every_detector_of_rivers_can_be_named() -> None:
-    """But for those that do not look at what they are told."""
+    """Every detector but the two baselines that ignore their input."""
     kinds = (base.DriftDetector, base.BinaryDriftDetector)
     there = {
         name
@@ -72,8 +72,8 @@ def test_every_detector_of_rivers_can_be_named() -> None:
 
 @pytest.mark.parametrize("name", DETECTORS)
 def test_mistakes_that_become_frequent_are_seen_by_every_detector(name: str) -> None:
-    """One in fifty, then four in five; and what is said of before and after is so."""
-    calm = 400 if name == "KSWIN" else 1500  # which takes a millisecond a message
+    """The error rate rises from 2 % to 80 %, and the report gives a low rate before and a higher one now."""
+    calm = 400 if name == "KSWIN" else 1500  # KSWIN takes a millisecond per message
     found = seen(DriftWatch(name), mistakes((calm, 0.02), (200, 0.8)))
     first = next(change for change in found if change.message > calm)
     assert (first.detector, first.labelled) == (name, first.message)
@@ -82,7 +82,7 @@ def test_mistakes_that_become_frequent_are_seen_by_every_detector(name: str) -> 
 
 
 def test_a_change_is_seen_where_river_sees_it() -> None:
-    """The detector is river's, told in order, whatever the batches."""
+    """The watch reports the same messages as river's own detector, for any size of batch."""
     wrong = mistakes((700, 0.1), (700, 0.4), (700, 0.1))
     plain: Any = cast("Any", drift).ADWIN()
     expected = []
@@ -96,8 +96,8 @@ def test_a_change_is_seen_where_river_sees_it() -> None:
         assert [change.message for change in found] == expected
 
 
-def test_shares_are_of_all_since_the_last_change_and_of_the_newest_hundred() -> None:
-    """Counted by hand from where they were seen."""
+def test_error_rates_are_since_the_last_change_and_of_the_newest_hundred() -> None:
+    """Both rates are counted by hand, from the place of each change."""
     wrong, begin = mistakes((700, 0.1), (700, 0.6), (700, 0.1)), 0
     for change in seen(DriftWatch("ADWIN"), wrong):
         since, newest = wrong[begin : change.message], wrong[max(0, change.message - 100) : change.message]
@@ -107,15 +107,15 @@ def test_shares_are_of_all_since_the_last_change_and_of_the_newest_hundred() -> 
     assert begin > 1400
 
 
-def test_what_is_drawn_is_drawn_alike() -> None:
-    """KSWIN samples: without a seed of one's own it is 0."""
+def test_a_detector_that_samples_is_seeded() -> None:
+    """KSWIN draws random samples; its seed is 0 unless it is set, so two runs agree."""
     wrong = mistakes((150, 0.1), (150, 0.6))
     once, again = (seen(DriftWatch("KSWIN"), wrong) for _ in range(2))
     assert once == again != []
 
 
-def test_messages_are_counted_and_mistakes_of_judged_ones_alone() -> None:
-    """Without a label, or of a class never learned, there is no mistake to tell of."""
+def test_all_messages_are_counted_but_only_judged_ones_reach_the_detector() -> None:
+    """A message without a label, or of a class never learned, has no outcome."""
     wrong = mistakes((400, 0.02), (200, 0.7))
     scores, labels = scored([one for one in wrong for _ in range(3)])
     thirds: list[Label | None] = [(None, "never", "a")[i % 3] for i in range(len(labels))]
@@ -143,18 +143,18 @@ def test_messages_are_counted_and_mistakes_of_judged_ones_alone() -> None:
         ({"detector": "NoDrift"}, "no detector `NoDrift`", "ADWIN"),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_there_is(
+def test_bad_drift_settings_are_refused_with_the_valid_ones(
     tables: dict[str, object], what: str, hint: str
 ) -> None:
-    """Before anything is read, by the name of the setting."""
+    """The error names the setting, and comes before any message is read."""
     with pytest.raises(SettingsError) as caught:
         build_drift_watch(decode_settings({"drift": tables}, "here"))
     assert what in caught.value.what
     assert hint in caught.value.hint
 
 
-def test_without_a_detector_nothing_watches() -> None:
-    """Which is the default, and says nothing of changes: not that there were none."""
+def test_without_a_detector_changes_are_none_rather_than_an_empty_list() -> None:
+    """No detector is the default; an empty list would claim that there was no drift."""
     assert build_drift_watch(Settings()) is None
     assert Prequential().figures(()).changes is None
     assert Prequential(drift=DriftWatch("DDM")).figures(()).changes == []
@@ -164,7 +164,7 @@ def test_without_a_detector_nothing_watches() -> None:
 
 
 def breaking(n: int, at: int, timestamp_ms: int = 0) -> MemoryLog:
-    """A log whose labels have nothing to do with its words any more from some message on."""
+    """Return a log whose labels are independent of the words from message `at` on."""
     log, draw = MemoryLog(), random.Random(3)
     for i in range(n):
         label, other = draw.choices(["spam", "ham"], k=2)
@@ -173,8 +173,8 @@ def breaking(n: int, at: int, timestamp_ms: int = 0) -> MemoryLog:
     return log
 
 
-def test_the_engine_says_where_and_counts(caplog: pytest.LogCaptureFixture) -> None:
-    """In the log with topic, offset and time, on the metrics page by detector; the model is as without."""
+def test_the_engine_logs_and_counts_each_change(caplog: pytest.LogCaptureFixture) -> None:
+    """A log line gives topic, offset and time, a metric counts by detector; the model is not affected."""
     ran = Rig(breaking(600, 300), MemoryStore)
     with caplog.at_level(logging.INFO, "streamnb.engine"):
         ran.run(evaluation=LiveEvaluation(window_messages=0, drift=DriftWatch("ADWIN")))
@@ -193,8 +193,10 @@ def test_the_engine_says_where_and_counts(caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize("timestamp_ms", [-(10**6), 2**62])
-def test_a_record_of_any_year_can_be_the_one(timestamp_ms: int, caplog: pytest.LogCaptureFixture) -> None:
-    """Timestamps come from outside."""
+def test_a_change_at_a_record_of_any_timestamp_is_logged(
+    timestamp_ms: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Timestamps come from producers, so a year far out of range must not break the log line."""
     with caplog.at_level(logging.INFO, "streamnb.engine"):
         Rig(breaking(600, 300, timestamp_ms), MemoryStore).run(
             evaluation=LiveEvaluation(drift=DriftWatch("ADWIN"))
@@ -205,8 +207,8 @@ def test_a_record_of_any_year_can_be_the_one(timestamp_ms: int, caplog: pytest.L
 # ---- over a file
 
 
-def test_evaluate_lists_the_messages(tmp_path: Path) -> None:
-    """In the object, and as lines in the drawing."""
+def test_evaluate_lists_the_changes(tmp_path: Path) -> None:
+    """They are in the JSON object, and dotted lines in the report."""
     path, html = tmp_path / "mail.jsonl", tmp_path / "mail.html"
     path.write_bytes(b"\n".join(record.value or b"" for record in breaking(600, 300).records(0)))
     words = ("--config", SPAM, "--set", "drift.detector=ADWIN", "--json", "--plot", str(html))
@@ -216,8 +218,8 @@ def test_evaluate_lists_the_messages(tmp_path: Path) -> None:
     assert "dotted: drift seen" in html.read_text(encoding="utf-8")
 
 
-def test_the_table_shows_where_or_says_that_there_was_none(capsys: pytest.CaptureFixture[str]) -> None:
-    """The first of very many; and nothing at all where nothing watched."""
+def test_the_table_lists_the_changes_or_says_that_there_was_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the first of very many changes are listed; without a detector, drift is not mentioned."""
     for shares, expected in (
         ([0.02, 0.7], "drift seen by"),
         ([0.02, 0.7] * 20, "those are the first 20"),

@@ -1,4 +1,4 @@
-"""Which labels are learned, and when: as a loop over single messages would do it, whatever the batches."""
+"""Feedback: in batches of any size, the same labels are learned at the same time as message by message."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ WEIGHTS = [1.0, 2.0, 0.5] * 14
 
 
 def batches(size: int) -> list[Batch]:
-    """The stream in batches."""
+    """Return the stream in batches of `size` messages."""
     parts = [slice(i, i + size) for i in range(0, len(TEXTS), size)]
     return [Batch({"text": TEXTS[part]}, LABELS[part], WEIGHTS[part]) for part in parts]
 
 
 @given(st.integers(0, 50), st.integers(1, 50))
-def test_a_late_label_is_learned_after_so_many_were_scored(delay: int, size: int) -> None:
-    """To the bit what one message at a time gives; the last labels never arrive."""
+def test_a_late_label_is_learned_after_delay_further_messages(delay: int, size: int) -> None:
+    """Scores and state equal, to the bit, a loop over single messages; the last labels never arrive."""
     plain, expected = NaiveBayes(TEXT_ONLY), []
     for i, text in enumerate(TEXTS):
         expected.append(plain.predict_proba_one({"text": text}))
@@ -41,7 +41,7 @@ def test_a_late_label_is_learned_after_so_many_were_scored(delay: int, size: int
 
 
 def test_a_class_is_new_until_its_label_has_arrived() -> None:
-    """What counts is what was learned, not what was seen."""
+    """A class whose first label is still under way has not been learned."""
     model = NaiveBayes(TEXT_ONLY)
     (*_, (judgement, _)) = evaluate(model, batches(5), Feedback(delay=10))
     labelled = [(i, label) for i, label in enumerate(LABELS) if label is not None]
@@ -51,7 +51,7 @@ def test_a_class_is_new_until_its_label_has_arrived() -> None:
 
 
 def test_delayed_feedback_teaches_the_first_and_judges_by_all() -> None:
-    """The model ends as one that read the first alone."""
+    """The model ends in the state of one that learned the first messages only; all are judged."""
     model, first = NaiveBayes(TEXT_ONLY), NaiveBayes(TEXT_ONLY)
     (*_, (judgement, _)) = evaluate(model, batches(4), Feedback("delayed", taught=9))
     for text, label, weight in zip(TEXTS[:9], LABELS, WEIGHTS, strict=False):
@@ -62,7 +62,7 @@ def test_delayed_feedback_teaches_the_first_and_judges_by_all() -> None:
 
 @pytest.mark.parametrize("size", [1, 6, 100])
 def test_partial_feedback_is_the_same_messages_whatever_the_batches(size: int) -> None:
-    """The same seed, the same messages; about the share that was asked for."""
+    """The same seed selects the same messages in batches of any size, about the share that was set."""
 
     def taught(seed: int, size: int) -> list[bool]:
         feedback = Feedback("partial", share=0.3, seed=seed)
@@ -77,10 +77,10 @@ def test_partial_feedback_is_the_same_messages_whatever_the_batches(size: int) -
 
 @pytest.mark.parametrize("mode", ["immediate", "delayed", "partial"])
 def test_feedback_of_everything_is_no_feedback_at_all(mode: Mode) -> None:
-    """The figures and the state are those of the plain pass."""
+    """A feedback that passes every label gives the figures and the state of an evaluation without one."""
     plain, model = NaiveBayes(TEXT_ONLY), NaiveBayes(TEXT_ONLY)
     (*_, (expected, _)) = evaluate(plain, batches(7))
     (*_, (found, _)) = evaluate(model, batches(7), Feedback(mode, share=1.0))
-    # As text, for a calibration error of too few messages is no number, and equals nothing.
+    # Compared as text, because the calibration error of too few messages is NaN, which equals nothing.
     assert repr(found.tally.figures(model.classes)) == repr(expected.tally.figures(plain.classes))
     assert model.digest() == plain.digest()

@@ -1,4 +1,4 @@
-"""What could be luck: McNemar by fractions, intervals by the formulas they stand in for."""
+"""Significance: McNemar's test against exact fractions, bootstrap intervals against known formulas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamnb.evaluation.intervals import DRAWN_MAX
 
 
 def outcomes(loss: Floats, correct: NDArray[Any], margin: Floats | None = None) -> Outcomes:
-    """Judged messages of two classes, as columns."""
+    """Return the outcomes of judged messages of two alternating classes."""
     n = len(loss)
     truth = np.arange(n) % 2
     predicted = np.where(correct, truth, 1 - truth)
@@ -27,7 +27,7 @@ def outcomes(loss: Floats, correct: NDArray[Any], margin: Floats | None = None) 
 
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_mcnemar_is_the_binomials_two_tails(first: int, second: int) -> None:
-    """Summed in fractions; the middle counts once."""
+    """The p-value equals twice the smaller tail, summed in exact fractions, and at most 1."""
     n, fewer = first + second, min(first, second)
     tail = sum(Fraction(math.comb(n, k), 2**n) for k in range(fewer + 1))
     assert mcnemar(first, second) == pytest.approx(float(min(Fraction(1), 2 * tail)), rel=1e-12)
@@ -35,7 +35,7 @@ def test_mcnemar_is_the_binomials_two_tails(first: int, second: int) -> None:
 
 
 def test_mcnemar_of_many_is_the_normals() -> None:
-    """And takes no time, nor overflows."""
+    """With a million messages the p-value agrees with the normal approximation and does not overflow."""
     n, ahead = 1_000_000, 1_500
     z = (2 * ahead - 1) / math.sqrt(n)
     assert mcnemar(n // 2 + ahead, n // 2 - ahead) == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-3)
@@ -44,7 +44,7 @@ def test_mcnemar_of_many_is_the_normals() -> None:
 
 @pytest.mark.parametrize("n", [500, 4 * DRAWN_MAX])
 def test_an_interval_is_as_wide_as_the_standard_error_says(n: int) -> None:
-    """1.96 to each side, within a tenth; of long streams too, where fewer are drawn."""
+    """The width is 2 * 1.96 standard errors within 10 %, for long streams too, which are subsampled."""
     draw = np.random.default_rng(1)
     loss, correct = draw.exponential(size=n), draw.random(n) < 0.8
     found = bootstrap(outcomes(loss, correct), two_classes=False)
@@ -57,7 +57,7 @@ def test_an_interval_is_as_wide_as_the_standard_error_says(n: int) -> None:
 
 
 def test_the_interval_of_the_area_is_as_wide_as_the_formula_says() -> None:
-    """Hanley and McNeil's standard error, for two normals a deviation apart."""
+    """The width follows Hanley and McNeil's standard error, for two normals one deviation apart."""
     draw, n = np.random.default_rng(2), 2000
     margin = draw.normal(size=n) + np.arange(n) % 2
     low, high = bootstrap(outcomes(np.ones(n), np.ones(n, np.bool_), margin), two_classes=True)[
@@ -72,7 +72,7 @@ def test_the_interval_of_the_area_is_as_wide_as_the_formula_says() -> None:
 
 
 def test_the_interval_of_lam_is_as_wide_as_the_formula_says() -> None:
-    """The delta method, of shares of errors of a tenth and a third."""
+    """The width follows the delta method, for error rates of 0.1 and 0.3."""
     draw, n = np.random.default_rng(5), 8000
     shares = np.where(np.arange(n) % 2, 0.3, 0.1)
     judged = outcomes(np.ones(n), draw.random(n) >= shares)
@@ -85,7 +85,7 @@ def test_the_interval_of_lam_is_as_wide_as_the_formula_says() -> None:
 
 
 def test_the_same_seed_gives_the_same_intervals() -> None:
-    """Another seed others."""
+    """Another seed gives other intervals."""
     draw = np.random.default_rng(3)
     judged = outcomes(draw.random(300), draw.random(300) < 0.5)
     first, again, other = (bootstrap(judged, two_classes=True, seed=seed) for seed in (7, 7, 8))
@@ -93,7 +93,7 @@ def test_the_same_seed_gives_the_same_intervals() -> None:
 
 
 def test_nothing_judged_has_no_interval() -> None:
-    """Nor has the area where only one class came."""
+    """With one class only, neither the area nor lam has an interval."""
     assert bootstrap(outcomes(np.zeros(0), np.zeros(0)), two_classes=True) == {}
     judged = outcomes(np.ones(4), np.ones(4))
     judged.truth[:] = 0
@@ -101,7 +101,7 @@ def test_nothing_judged_has_no_interval() -> None:
 
 
 def test_a_difference_is_told_from_noise() -> None:
-    """A hundredth on every message is; a thousandth among much noise is not."""
+    """0.01 nats on every message is significant; 0.001 nats under strong noise is not."""
     draw, n = np.random.default_rng(4), 2000
     loss, right = draw.exponential(size=n), np.ones(n, np.bool_)
     better, level = outcomes(loss - 0.01, right), outcomes(loss + draw.normal(size=n) + 0.001, right)

@@ -1,4 +1,4 @@
-"""The engine's own figures: metrics and a line in the log, of labelled messages, outside of the state."""
+"""Live evaluation: metrics and a log line about the labelled messages, which are not part of the state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABELS: list[Label | None] = ["spam", "ham", None, "spam", "ham", "spam"] * 20
 
 
 def test_the_metrics_are_the_figures_of_an_evaluation() -> None:
-    """Of all and of the window, per class too."""
+    """Every metric equals the figure of an evaluation: over all, over the window, and per class."""
     live, judgement = LiveEvaluation(window_messages=30), Prequential(30, warm_up=0)
     registry, model = CollectorRegistry(), NaiveBayes(TEXT_ONLY)
     registry.register(live)
@@ -58,8 +58,8 @@ def test_the_metrics_are_the_figures_of_an_evaluation() -> None:
     assert registry.get_sample_value("streamnb_judged_total", {"outcome": "judged"}) == 98
 
 
-def test_without_a_label_there_is_nothing_to_say() -> None:
-    """Nor with a window of none."""
+def test_without_a_judged_message_the_sentence_is_empty() -> None:
+    """No message has a label, or the window is 0."""
     model = NaiveBayes(TEXT_ONLY)
     quiet, off = LiveEvaluation(), LiveEvaluation(window_messages=0)
     quiet.add(model.step(Batch({"text": ["a"]}, [None])), [None])
@@ -68,8 +68,8 @@ def test_without_a_label_there_is_nothing_to_say() -> None:
     assert quiet.sentence() == off.sentence() == ""
 
 
-def test_of_very_many_classes_the_page_shows_no_pairs() -> None:
-    """Or it would hold the square of them."""
+def test_with_many_classes_the_metrics_omit_the_confusion_matrix() -> None:
+    """It would have a line for each pair of classes."""
     labels: list[Label | None] = [f"class {i % 21}" for i in range(42)]
     batch, live, registry = Batch({"text": ["a"] * 42}, labels), LiveEvaluation(), CollectorRegistry()
     registry.register(live)
@@ -80,7 +80,7 @@ def test_of_very_many_classes_the_page_shows_no_pairs() -> None:
 
 
 def test_the_engine_judges_what_it_scored(caplog: pytest.LogCaptureFixture) -> None:
-    """On its metrics page and in a line at a snapshot; the state is the same without it."""
+    """Metrics and a log line at each snapshot show the figures; the state does not depend on them."""
     judged, plain = rig(stream(80)), rig(stream(80))
     with caplog.at_level(logging.INFO, "streamnb.engine"):
         summary = judged.run()

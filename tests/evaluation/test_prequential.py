@@ -1,4 +1,4 @@
-"""Prequential figures, by hand on small streams and against slow counts on generated ones."""
+"""Prequential figures: computed by hand on small streams, and compared with slow code on generated ones."""
 
 import math
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def _judged(scores: Scores, labels: Sequence[Label | None]) -> Evaluation:
 
 
 def test_figures_by_hand() -> None:
-    """Two first messages of their class, three judged, one without a label."""
+    """Two messages are the first of their class, three are judged, one has no label."""
     scores = _scores(
         ["ham", "spam"],
         [[], [1.0], [0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.5, 0.5]],
@@ -57,8 +57,8 @@ def test_figures_by_hand() -> None:
     assert math.isnan(found.messages_per_s)
 
 
-def test_nothing_judged_is_not_a_number() -> None:
-    """Not 0, which would be a figure."""
+def test_figures_of_no_judged_message_are_nan() -> None:
+    """0 would look like a measured figure."""
     found = _judged(_scores([], []), [])
     assert math.isnan(found.accuracy)
     assert math.isnan(found.log_loss)
@@ -66,7 +66,7 @@ def test_nothing_judged_is_not_a_number() -> None:
 
 
 def test_the_first_of_a_class_counts_in_new_class_alone() -> None:
-    """Also of a declared class, which had a share of the posterior, and across batches."""
+    """The same holds across batches, and for a declared class, which has a posterior before its label."""
     judgement = Prequential()
     for known in (NAN, 0.0):
         scores = _scores(
@@ -82,14 +82,14 @@ def test_the_first_of_a_class_counts_in_new_class_alone() -> None:
 
 @pytest.mark.parametrize("p", [0.0, 1e-300, 1e-16, 1e-15])
 def test_the_log_loss_has_a_floor(p: float) -> None:
-    """One certain mistake costs 34.5, not infinity."""
+    """One mistake made with certainty costs 34.5 nats, not infinity."""
     scores = _scores(["a", "b"], [[], [1.0], [1 - p, p]], [[], [0.0], [0.0, 0.0]])
     found = _judged(scores, ["a", "b", "b"])
     assert found.log_loss == pytest.approx(-math.log(1e-15))
 
 
 def test_a_class_refused_at_the_limit_is_always_new() -> None:
-    """It was never learned, so no model could have named it; the figures go on."""
+    """It was never learned, so no model could have predicted it; the other figures are not affected."""
     model = NaiveBayes(TEXT_ONLY, classes_max=2)
     batches = [Batch({"text": ["x", "y", "z", "z", "x"]}, ["a", "b", "c", "c", "a"])] * 2
     (*_, (judgement, _)) = evaluate(model, batches)
@@ -110,7 +110,7 @@ MARGINS = st.lists(
 
 @given(MARGINS)
 def test_the_area_is_the_share_of_pairs_out_of_order(ranked: list[tuple[str, float]]) -> None:
-    """Of each ham with each spam: 1 if ham ranks above, a half if they are equal."""
+    """Each pair of a ham and a spam counts 1 if ham ranks above, and one half if they are equal."""
     scores = _scores(["ham", "spam"], [[0.5, 0.5]] * len(ranked), [[0.0, m] for _, m in ranked])
     found = _judged(scores, [label for label, _ in ranked]).roca_loss_pct
     ham = [m for label, m in ranked if label == "ham"]
@@ -123,7 +123,7 @@ def test_the_area_is_the_share_of_pairs_out_of_order(ranked: list[tuple[str, flo
 
 
 def test_a_class_never_labelled_ranks_last() -> None:
-    """Its u is NaN: behind every number, equal to another of its kind."""
+    """Its u is NaN, which ranks behind every number and equal to another NaN."""
     u = [[NAN, NAN], [NAN, 0.0], [0.0, 3.0], [0.0, NAN], [2.0, 0.0]]
     scores = _scores(["ham", "spam"], [[0.5, 0.5]] * 5, u)
     found = _judged(scores, ["spam", "ham", "spam", "ham", "ham"])
@@ -131,7 +131,7 @@ def test_a_class_never_labelled_ranks_last() -> None:
 
 
 def test_more_than_two_classes_have_no_area() -> None:
-    """Nor has one."""
+    """The figure is None with three classes, and with one."""
     assert _judged(_scores(["a", "b", "c"], [[0.2, 0.3, 0.5]] * 6), list("abcabc")).roca_loss_pct is None
     assert _judged(_scores(["a"], [[1.0]] * 2), ["a", "a"]).roca_loss_pct is None
 
@@ -150,12 +150,12 @@ def test_more_than_two_classes_have_no_area() -> None:
     ],
 )
 def test_ties_go_to_the_smallest_label(classes: list[Label], posterior: list[float], expected: Label) -> None:
-    """By the labels' own order, not by that of arrival nor of their spelling."""
+    """Labels are compared as values, so 2 is before 10; their order of arrival does not matter."""
     assert predictions(_scores(classes, [posterior])) == [expected]
 
 
 def test_predictions_know_only_the_rows_own_classes() -> None:
-    """A class that came later in the batch is not a candidate; before any there is none."""
+    """A class that came later in the batch cannot be predicted; before the first label nothing can."""
     assert predictions(_scores(["z", "a"], [[], [1.0], [0.5, 0.5]])) == [None, "z", "a"]
 
 
@@ -163,7 +163,7 @@ def test_predictions_know_only_the_rows_own_classes() -> None:
 
 
 def test_evaluating_is_scoring_before_learning() -> None:
-    """The figures of a stream in batches are those of a plain loop over it, whatever the batches."""
+    """In batches of any size, the figures are those of a plain loop over the messages."""
     texts = ["free cash", "lunch noon", "free lunch", "cash", "noon", "free noon cash", "lunch"] * 5
     labels: list[Label | None] = ["spam", "ham", None, "spam", "ham", "spam", "ham"] * 5
     view = View("words", Words(), Multinomial(Laplace(1.0), "counts", "smooth"))

@@ -1,4 +1,4 @@
-"""The page of an evaluation: what is on it, that it needs no network, that a stream cannot write into it."""
+"""The HTML report: it has every plot, needs no network, and escapes what comes from the stream."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ HOSTILE = "</script><script>alert(1)</script>"
 
 
 def drawn(labels: list[Label | None]) -> tuple[str, page.Course]:
-    """The page of a short stream, and how it went."""
+    """Return the report of a short stream, and the course that it plots."""
     model, judgement, course = NaiveBayes(TEXT_ONLY), Prequential(), page.Course()
     texts = [f"word{i % 7} {label} {HOSTILE}" for i, label in enumerate(labels)]
     batches = [Batch({"text": texts[i : i + 10]}, labels[i : i + 10]) for i in range(0, len(texts), 10)]
     for _ in evaluate(model, batches, judgement=judgement):
         course.note(judgement, model.classes, len(model.counts["words"].rows))
     figures = judgement.figures(model.classes)
-    telling = most_informative_tokens(model)
-    return render_report("a & b", course, figures, judgement.outcomes(), telling), course
+    tokens = most_informative_tokens(model)
+    return render_report("a & b", course, figures, judgement.outcomes(), tokens), course
 
 
 def test_the_page_shows_every_drawing() -> None:
-    """Two classes have a ROC curve, three have none."""
+    """There is a ROC curve with two classes, and none with three."""
     two, course = drawn(["ham", "spam"] * 30)
     three, _ = drawn(["ham", "spam", "list"] * 20)
-    for title in ("Learning", "Reliability", "Most telling words", "Vocabulary"):
+    for title in ("Learning", "Reliability", "Most informative words", "Vocabulary"):
         assert title in two
         assert title in three
     assert "ROC of spam" in two
@@ -47,21 +47,21 @@ def test_the_page_shows_every_drawing() -> None:
 
 
 def test_the_page_needs_no_network() -> None:
-    """Nothing is loaded from anywhere: no source, no style sheet, no import."""
+    """The page refers to no other file: no script source, no style sheet, no import."""
     html, _ = drawn(["ham", "spam"] * 30)
     assert re.findall(r"<(?:script|img|iframe)[^>]*\ssrc=|<link\b|@import", html.partition("<h1>")[0]) == []
     assert re.findall(r"<script[^>]*\ssrc=", html) == []
 
 
 def test_G5_a_stream_cannot_write_into_the_page() -> None:
-    """Classes and words are its own, and hostile."""
+    """Class names and words that hold HTML are escaped."""
     html, _ = drawn([HOSTILE, "ham"] * 30)
     assert HOSTILE not in html
     assert "<script>alert" not in html
 
 
 def test_without_plotly_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the work is done, not after."""
+    """The check is a function of its own, so that it can run before the evaluation."""
 
     def missing(module: str) -> None:
         raise ImportError(module)
@@ -72,7 +72,7 @@ def test_without_plotly_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_evaluate_draws_the_page(tmp_path: Path) -> None:
-    """Where it was asked to; a folder that is not there is one sentence."""
+    """The report is written to the given path; a missing folder is an error of one sentence."""
     path = tmp_path / "mail.jsonl"
     path.write_bytes(b"\n".join(lines_of("mailbox")[:300]))
     out = tmp_path / "page.html"
@@ -84,8 +84,8 @@ def test_evaluate_draws_the_page(tmp_path: Path) -> None:
     assert lost.stderr.count(b"\n") == 1
 
 
-def test_telling_words_tell() -> None:
-    """A word of one class alone, common before rare; none where there is nothing to tell apart."""
+def test_the_most_informative_words_are_common_in_one_class_and_absent_in_the_others() -> None:
+    """A frequent word comes before a rare one; a model without classes has none."""
     model = NaiveBayes(TEXT_ONLY)
     for _ in range(20):
         model.learn_one({"text": "the lunch"}, "ham")
