@@ -1,10 +1,10 @@
-"""The command line: one file per command, and what the commands share.
+"""The command line: one module per command, plus modules shared by several commands.
 
-It knows every other package and puts them to work. What an operator can cause is answered with one sentence
-and a hint, never with a traceback.
+It knows every other package, and no other package knows it. An error that an operator can cause is
+printed as one sentence and a hint, never as a traceback.
 
-Exit codes: 0 done, 2 settings, 65 bad data, 69 broker unreachable, 70 a defect of streamnb, 74 storage, 75
-stopped past its deadline.
+Exit codes: 0 success, 2 wrong usage or settings, 65 bad data, 69 broker unusable, 70 defect of streamnb, 74
+file or snapshot unusable, 75 stop deadline exceeded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ app.add_typer(snapshot_app, name="snapshot")
 
 
 def main() -> NoReturn:
-    """Run the command line and exit."""
+    """Run the command line, print an error as one line, and exit with its exit code."""
     try:
         app()
     except StreamnbError as error:
@@ -51,7 +51,7 @@ def main() -> NoReturn:
 
 
 def _end_quietly() -> NoReturn:
-    """Whoever read our output has had enough."""
+    """Exit with code 0 after the reader of standard output has closed it, as ``head`` does."""
     from streamnb.storage import silence_stdout
 
     silence_stdout()
@@ -60,7 +60,11 @@ def _end_quietly() -> NoReturn:
 
 @app.callback(invoke_without_command=True)
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    """Score and learn from message streams in real time with naive Bayes."""
+    """Score and learn from message streams in real time with naive Bayes.
+
+    Exit codes: 0 success, 2 wrong usage or settings, 65 bad data, 69 broker unusable, 70 defect of streamnb,
+    74 file or snapshot unusable, 75 stop deadline exceeded.
+    """
     if version:
         print(__version__)
         raise typer.Exit

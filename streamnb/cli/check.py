@@ -1,4 +1,4 @@
-"""`streamnb check`: try settings, model, snapshot directory, broker and topics."""
+"""`streamnb check`: check settings, model, snapshot directory, broker and topics before `run`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ def check(
     changes: SetOption = None,
     create: Annotated[
         int,
-        typer.Option(metavar="PARTITIONS", help="Make the topics that are missing, with so many partitions."),
+        typer.Option(metavar="PARTITIONS", help="Create missing topics with this many partitions; 0: none."),
     ] = 0,
 ) -> None:
-    """Try settings, model, snapshot directory, broker and topics: ready, or why not."""
+    """Check settings, snapshot directory, broker and topics.
+
+    Prints one line per check, then `ready` if all passed. Run it before `streamnb run`.
+    """
     from streamnb.config import checks, load_settings
 
     settings = load_settings(config, changes or ())

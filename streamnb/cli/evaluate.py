@@ -1,4 +1,4 @@
-"""`streamnb evaluate`: test, then learn, over a file."""
+"""`streamnb evaluate`: score, then learn, every message of a file; the work is done in `judging`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamnb.cli.options import (
 )
 from streamnb.errors import SettingsError
 
-# Written again, because `streamnb.evaluation` loads numpy and `--help` must not; a test compares them.
+# Copied from `streamnb.evaluation`: importing it loads numpy, and `--help` must not. A test compares them.
 Mode = Literal["immediate", "delayed", "partial"]
 TAUGHT, SHARE = 10_000, 0.5
 
@@ -27,45 +27,71 @@ def evaluate(
     config: ConfigOption,
     json: JsonOption = False,
     limit: LimitOption = None,
-    window: Annotated[int, typer.Option(help="Messages of the sliding window.", min=1)] = 1000,
+    window: Annotated[
+        int, typer.Option(help="Size of the sliding window, in labelled messages.", min=1)
+    ] = 1000,
     warm_up: Annotated[
-        int, typer.Option(help="Messages that the calibration error leaves out at first.", min=0)
+        int, typer.Option(help="Number of first messages that the calibration error leaves out.", min=0)
     ] = 500,
-    delay: Annotated[int, typer.Option(help="Messages by which every label is late.", min=0)] = 0,
+    delay: Annotated[
+        int, typer.Option(help="Learn each label only after this many further messages.", min=0)
+    ] = 0,
     feedback: Annotated[
-        Mode, typer.Option(help="Which labels are learned: all, those of the first, those of some messages.")
+        Mode,
+        typer.Option(
+            help="Which labels the model learns: all (immediate), those of the first --taught messages "
+            "(delayed), or a random --share of them (partial)."
+        ),
     ] = "immediate",
     taught: Annotated[
-        int | None, typer.Option(help=f"For delayed: messages with a label.  [default: {TAUGHT}]", min=0)
+        int | None,
+        typer.Option(
+            help=f"For delayed feedback: number of first messages whose labels are learned.  "
+            f"[default: {TAUGHT}]",
+            min=0,
+        ),
     ] = None,
     share: Annotated[
-        float | None, typer.Option(help=f"For partial: of the labels.  [default: {SHARE}]", min=0.0, max=1.0)
+        float | None,
+        typer.Option(
+            help=f"For partial feedback: probability that a label is learned.  [default: {SHARE}]",
+            min=0.0,
+            max=1.0,
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of partial feedback and of the intervals.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Random seed of partial feedback and of the confidence intervals.")
+    ] = 0,
     compare: Annotated[
         str,
         typer.Option(
             metavar="NAME,...",
-            help="Models to run beside: .toml files, river, sklearn, mnb, vw[-l5][-tokens].",
+            help="Compare with other models on the same messages: configuration files (.toml), or mnb (plain "
+            "multinomial naive Bayes), river, sklearn, vw, vw-l5, vw-tokens, vw-l5-tokens.",
         ),
     ] = "",
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.html", help="Draw the figures on a page that needs no network."),
+        typer.Option(metavar="FILE.html", help="Also write an HTML report with plots; it works offline."),
     ] = None,
     changes: SetOption = None,
 ) -> None:
-    """Test, then learn, message by message, and print what the scores were worth."""
+    """Measure how well a model scores a file of labelled messages.
+
+    Each message is scored first, then learned, in the order of the file. Prints accuracy, log loss,
+    calibration error and more, with 95 % confidence intervals.
+    """
     from streamnb.cli import judging
     from streamnb.config import load_settings
     from streamnb.evaluation import Feedback
 
     if compare and plot:
-        raise SettingsError("`--plot` draws one model, and `--compare` runs several.", "Leave one out.")
+        raise SettingsError("`--plot` draws one model, and `--compare` runs several.", "Pass only one.")
     for name, value, of in (("taught", taught, "delayed"), ("share", share, "partial")):
         if value is not None and feedback != of:
             raise SettingsError(
-                f"`--{name}` is for `--feedback {of}`, and that is not asked for.", f"Add `--feedback {of}`."
+                f"`--{name}` is for `--feedback {of}`, but the feedback is `{feedback}`.",
+                f"Pass `--feedback {of}`, or leave `--{name}` out.",
             )
     judging.judge(
         load_settings(config, changes or ()),

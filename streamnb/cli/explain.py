@@ -1,4 +1,4 @@
-"""`streamnb explain`: the tokens that made a score."""
+"""`streamnb explain`: how much each token of a text contributes to its score."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from streamnb.errors import SnapshotError
 
 def explain(
     snapshot: SnapshotArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A message's text.")],
-    top: Annotated[int, typer.Option(help="Tokens to name.", min=1)] = 10,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to score; quote it.")],
+    top: Annotated[int, typer.Option(help="Number of tokens to list.", min=1)] = 10,
 ) -> None:
-    """Say why a snapshot's model scores a text as it does; the parts add up to the difference."""
+    """Explain how a snapshot's model scores a text.
+
+    Prints each class's posterior, then what each token contributes to the difference between the two
+    likeliest classes. The contributions add up to that difference.
+    """
     from streamnb.config import (
         load_snapshot,
         restore_model,
@@ -28,13 +32,14 @@ def explain(
     explanation = model.explain_one(x)
     if explanation is None:
         raise SnapshotError(
-            f"{snapshot} has learned fewer than two classes.", "There is nothing to tell apart."
+            f"{snapshot} has learned fewer than two classes, so there is no score to explain.",
+            "Choose a snapshot that has learned labels of two classes.",
         )
     for label, p in sorted(model.predict_proba_one(x).items(), key=lambda item: -item[1]):
         print(f"{p:8.4f}  {label}")
     first, second = explanation.classes
     print(f"\n{first} against {second}: {explanation.total:+.4f}")
-    print(f"{explanation.start:+9.4f}  before reading")
+    print(f"{explanation.start:+9.4f}  before reading the text")
     for name, value in explanation.others.items():
         print(f"{value:+9.4f}  {name}")
     for view, token, value in explanation.tokens[:top]:

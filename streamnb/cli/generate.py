@@ -1,4 +1,4 @@
-"""`streamnb generate`: a labelled stream drawn from a snapshot's model, as lines its configuration reads."""
+"""`streamnb generate`: draw labelled messages from a snapshot's model, in the format that it reads."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
 def generate(
     snapshot: SnapshotArgument,
-    n: Annotated[int, typer.Option("--messages", "-n", help="How many.", min=0)] = 1000,
-    seed: Annotated[int, typer.Option(help="The same seed, the same messages.", min=0)] = 0,
+    n: Annotated[int, typer.Option("--messages", "-n", help="Number of messages to draw.", min=0)] = 1000,
+    seed: Annotated[int, typer.Option(help="Random seed: the same seed, the same messages.", min=0)] = 0,
 ) -> None:
-    """Draw labelled messages from a snapshot's model, one JSON line each."""
+    """Draw random labelled messages from a snapshot's model.
+
+    Prints one JSON object per line, with the fields that the snapshot's configuration reads.
+    """
     from streamnb.config import (
         restore_model,
     )
@@ -36,21 +39,22 @@ def generate(
 
 
 def lines(settings: Settings, model: NaiveBayes, n: int, seed: int) -> Iterator[bytes]:
-    """Draw messages and write each as a line of JSON, labelled, with ids from ``g-0`` on.
+    """Yield labelled messages drawn from a model, each a line of JSON, with the ids ``g-0``, ``g-1``, ...
 
     Parameters
     ----------
     settings : Settings
-        Whose ``[message]`` says where id, label and fields stand.
+        ``[message]`` names the paths of id, label and fields in the JSON object.
     model : NaiveBayes
-        What is drawn from; see `NaiveBayes.sample`.
+        The model to draw from; see `NaiveBayes.sample`.
     n : int
+        Number of messages.
     seed : int
 
     Raises
     ------
     DataError
-        The model cannot draw: it has learned nothing, or reads what no text can be made of.
+        The model has learned nothing, or one of its views reads tokens that no text can be made of.
     """
     try:
         for i, (x, label) in enumerate(model.sample(n, seed)):
@@ -61,12 +65,13 @@ def lines(settings: Settings, model: NaiveBayes, n: int, seed: int) -> Iterator[
             yield orjson.dumps(message)
     except ValueError as error:
         raise DataError(
-            f"No messages can be drawn: {error}.", "A model of words, categories, flags and numbers can."
+            f"No messages can be drawn: {error}.",
+            "Use a model that has learned labels and reads only words, categories, flags and numbers.",
         ) from error
 
 
 def _put(message: dict[str, object], path: str, value: object) -> None:
-    """A value where a dotted path says."""
+    """Put a value into a message at a dotted path, such as ``mail.subject``."""
     *above, last = path.split(".")
     for key in above:
         inner = message.setdefault(key, {})

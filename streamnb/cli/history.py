@@ -1,34 +1,36 @@
-"""A file of messages, from its first line to its last: what was said before the stream began."""
+"""Read a file of messages in batches: the history that commands learn from, evaluate or score."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from streamnb.base import Batch, RecordBatch
+from streamnb.config import Settings, build_decoder, build_model, check_lines
 from streamnb.errors import DataError
+from streamnb.naive_bayes import NaiveBayes
 from streamnb.transports.jsonl import JsonlSource
 from streamnb.wire import Decoder, Messages
 
 
 class History:
-    """Reads a file of JSON lines in batches, and counts what it had to leave out.
+    """Reads a file of JSON lines in batches, and counts the lines that are not usable messages.
 
     Parameters
     ----------
     path : str
-        ``-`` is standard input, ``.gz`` is unpacked.
+        ``-`` is standard input; a ``.gz`` file is decompressed.
     decoder : Decoder
     limit : int, optional
-        Lines to read at most.
+        Read at most this many lines.
 
     Attributes
     ----------
     read, refused : int
-        Lines so far, and those of them that hold no usable message.
+        Lines read so far, and those of them that hold no usable message.
     share_read : float or None
-        How far the reading is, from 0 to 1; ``None`` where the input's size is not known.
+        The share of the input read so far, from 0 to 1; ``None`` if the size of the input is unknown.
     first_refusal : str
-        What was wrong with the first of them, and where.
+        Path, line and fault of the first refused line; empty if there is none.
 
     Raises
     ------
@@ -46,12 +48,12 @@ class History:
         self._limit = limit
 
     def batches(self, size: int = 1000) -> Iterator[tuple[RecordBatch, Messages]]:
-        """Records and the messages in them, at most `size` lines at a time.
+        """Yield the records and the messages decoded from them, at most `size` lines at a time.
 
         Raises
         ------
         DataError
-            The file ended, and none of its lines was a message.
+            The file has lines, but none of them is a usable message.
         """
         source = JsonlSource(self.path)
         try:
@@ -71,7 +73,7 @@ class History:
         if self.read and self.refused == self.read:
             raise DataError(
                 f"None of the {self.read} lines of {self.path} is a message. {self.first_refusal}",
-                "Do `[message]` and `[message.label_values]` of the configuration fit this file?",
+                "Check that `[message]` and `[message.label_values]` of the configuration fit this file.",
             )
 
     def _count(self, records: RecordBatch, messages: Messages) -> None:
@@ -85,5 +87,17 @@ class History:
 
 
 def batches_of(history: History, size: int = 1000) -> Iterator[Batch]:
-    """Yield the batches of a history, of at most `size` lines each."""
+    """Return the batches of a history, of at most `size` lines each."""
     return (messages.batch for _, messages in history.batches(size))
+
+
+def model_and_history(settings: Settings, path: str, limit: int | None = None) -> tuple[NaiveBayes, History]:
+    """Build the model of some settings and the history that it is to learn.
+
+    Raises
+    ------
+    SettingsError
+        The settings need something that lines of a file do not have, such as timestamps.
+    """
+    check_lines(settings)
+    return build_model(settings), History(path, build_decoder(settings), limit)

@@ -1,4 +1,4 @@
-"""The work of `streamnb evaluate`: one model over a file, or several side by side."""
+"""The work of the command `evaluate`: evaluate one model on a file, or compare several on the same file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import orjson
 
 from streamnb.base import Label
-from streamnb.cli.history import History, batches_of
+from streamnb.cli.history import History, batches_of, model_and_history
 from streamnb.cli.options import warn_of_refused, watched
 from streamnb.cli.peers import peer
 from streamnb.cli.tables import print_comparison, print_evaluation
@@ -19,8 +19,6 @@ from streamnb.config import (
     Settings,
     build_decoder,
     build_drift_watch,
-    build_model,
-    check_lines,
     load_settings,
 )
 from streamnb.errors import DataError, SettingsError
@@ -40,16 +38,16 @@ from streamnb.storage import files
 
 
 class Judgement(NamedTuple):
-    """How scores are judged.
+    """The options of an evaluation, the same for every model.
 
     Parameters
     ----------
     window : int
-        Messages of the sliding window.
+        Size of the sliding window, in judged messages.
     warm_up : int
-        Messages that the calibration error leaves out at first.
+        Number of first messages that the calibration error leaves out.
     seed : int
-        Of the intervals.
+        Random seed of the bootstrap intervals.
     """
 
     window: int
@@ -73,34 +71,33 @@ def judge(
     plot: Path | None,
     json: bool,
 ) -> None:
-    """Judge a model over a file, alone or beside others, and print or draw the figures.
+    """Evaluate a model on a file, alone or compared with others, and print or plot the figures.
 
     Parameters
     ----------
     settings : Settings
     name : str
-        Of the settings' file, which names the model in a comparison.
+        The name of the configuration file, which names the model in a comparison.
     data : str
-        JSON lines; ``-`` is standard input.
+        Path of the JSON lines; ``-`` is standard input.
     limit : int or None
-        Lines to read at most.
+        Read at most this many lines.
     judgement : Judgement
     labels : callable
-        Gives a new `Feedback` for each model.
+        Returns a new `Feedback`; called once per model.
     compare : sequence of str
-        The models beside it: configuration files and peers.
+        Further models: configuration files and names of peers.
     plot : Path or None
-        Where to draw the figures of one model.
+        Where to write the HTML report; for one model only.
     json : bool
-        Print one JSON object.
+        Print JSON instead of tables.
 
     Raises
     ------
     StreamnbError
-        The file, a model or the page cannot be had.
+        The file cannot be read, a model cannot be built, or the report cannot be written.
     """
-    check_lines(settings)
-    model, history = build_model(settings), History(data, build_decoder(settings), limit)
+    model, history = model_and_history(settings, data, limit)
     if compare:
         contenders = [Contender(name, model, judgement.begin(settings))]
         contenders += _contenders(compare, settings, judgement, data, limit)
@@ -135,14 +132,14 @@ def _check_labelled(judgement: Prequential, history: History) -> None:
     if not judgement.n:
         raise DataError(
             f"None of the {history.read} lines of {history.path} has a label, so there is nothing to judge.",
-            "`message.label` of the configuration names the field that holds it.",
+            "Set `message.label` of the configuration to the field that holds the label.",
         )
 
 
 def _contenders(
     names: Sequence[str], settings: Settings, judgement: Judgement, data: str, limit: int | None
 ) -> Iterator[Contender]:
-    """The models that are named: configurations for the same messages, and peers."""
+    """Yield the models named by `--compare`: configurations for the same messages, and peers."""
     classes: list[Label] | None = None
     for name in filter(None, (name.strip() for name in names)):
         if name.endswith(".toml"):
@@ -156,13 +153,13 @@ def _contenders(
 
 
 def _classes(settings: Settings, data: str, limit: int | None) -> list[Label]:
-    """The classes in order of appearance, which the peers must be told: those declared, or the file's."""
+    """Return the classes, which the peers must know in advance: the declared ones, or those of the file."""
     if settings.model.classes:
         return [*settings.model.classes]
     if data == "-":
         raise SettingsError(
-            "The peers must be told the classes, and standard input cannot be read twice.",
-            'Name them: --set \'model.classes=["ham", "spam"]\'.',
+            "The models to compare with need the classes first, and standard input cannot be read twice.",
+            'List the classes, for example --set \'model.classes=["ham", "spam"]\', or pass a file.',
         )
     seen: dict[Label, None] = {}
     history = History(data, build_decoder(settings), limit)

@@ -1,4 +1,4 @@
-"""`streamnb learn`: history first, the stream after."""
+"""`streamnb learn`: learn a file of labelled messages, so that the engine can start with their counts."""
 
 from __future__ import annotations
 
@@ -19,23 +19,21 @@ from streamnb.cli.options import (
 def learn(
     file: LinesArgument,
     config: ConfigOption,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="SNAPSHOT", help="The file to write.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="SNAPSHOT", help="Path of the snapshot to write.")
+    ],
     changes: SetOption = None,
 ) -> None:
-    """Learn a file's labels and write a snapshot that `run --from` begins with."""
-    from streamnb.cli.history import History
-    from streamnb.config import (
-        build_decoder,
-        build_model,
-        check_lines,
-        load_settings,
-        snapshot_of,
-    )
+    """Learn a file of labelled messages and write a snapshot.
+
+    `streamnb run --from SNAPSHOT` then starts with what was learned.
+    """
+    from streamnb.cli.history import model_and_history
+    from streamnb.config import load_settings, snapshot_of
     from streamnb.storage import write_snapshot
 
     settings = load_settings(config, changes or ())
-    check_lines(settings)
-    model, history = build_model(settings), History(file, build_decoder(settings))
+    model, history = model_and_history(settings, file)
     for _, messages in watched(history.batches(), "learning", history):
         model.step(messages.batch, score=False)
     warn_of_refused(history)

@@ -1,4 +1,4 @@
-"""What the commands share: arguments of the same meaning, progress, readable values."""
+"""Shared by the commands: common arguments and options, the progress bar, and formatting of values."""
 
 from __future__ import annotations
 
@@ -15,24 +15,50 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ConfigArgument = Annotated[Path, typer.Argument(metavar="CONFIG", help="A TOML file; configs/ has examples.")]
-ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="A TOML file; configs/ has examples.")]
+CONFIG_HELP = "Configuration file (TOML); the folder configs/ has examples."
+ConfigArgument = Annotated[Path, typer.Argument(metavar="CONFIG", help=CONFIG_HELP)]
+ConfigOption = Annotated[Path, typer.Option("--config", "-c", help=CONFIG_HELP)]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Change a setting; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="TABLE.KEY=VALUE",
+        help="Override a setting of the configuration, such as engine.start=latest; repeatable.",
+    ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-SnapshotArgument = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="A snapshot file.")]
-OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")]
-DirectoryArgument = Annotated[Path, typer.Argument(metavar="DIRECTORY", help="Where an engine keeps them.")]
-SequenceArgument = Annotated[int, typer.Argument(metavar="NUMBER", help="As in the file's name.", min=1)]
-LimitOption = Annotated[int | None, typer.Option(help="Lines to read at most.", min=1)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
+SnapshotArgument = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="Path of a snapshot file (.snb).")]
+OutputOption = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="Path of the file to write.")
+]
+DirectoryArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIRECTORY",
+        help="The engine's snapshot directory: `snapshots.directory` in its configuration.",
+    ),
+]
+SequenceArgument = Annotated[
+    int,
+    typer.Argument(
+        metavar="NUMBER", help="Number of the snapshot: 7 for the file snapshot-0000000007.snb.", min=1
+    ),
+]
+LimitOption = Annotated[int | None, typer.Option(help="Read at most this many lines of the file.", min=1)]
 LinesArgument = Annotated[
-    str, typer.Argument(metavar="FILE", help="JSON lines; .gz is unpacked, - is standard input.")
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="File of messages, one JSON object per line; a .gz file is decompressed, - is standard input.",
+    ),
 ]
 
 
 def watched(steps: Iterable[T], what: str, history: History) -> Iterator[T]:
-    """A bar with the lines read on a terminal, with the share of the file where its size is known."""
+    """Yield the steps, and show a progress bar while standard error is a terminal.
+
+    The bar counts the lines read, and shows the share of the file if its size is known.
+    """
     if not sys.stderr.isatty():
         yield from steps
         return
@@ -51,7 +77,7 @@ def watched(steps: Iterable[T], what: str, history: History) -> Iterator[T]:
 
 
 def warn_of_refused(history: History) -> None:
-    """Say on standard error how many lines were no messages, if any."""
+    """Print on standard error how many lines were left out because they are not usable messages, if any."""
     if history.refused:
         print(
             f"streamnb: left out {history.refused} of {history.read} lines. {history.first_refusal}",
@@ -60,7 +86,7 @@ def warn_of_refused(history: History) -> None:
 
 
 def readable(value: object) -> str:
-    """A figure or a text for a person."""
+    """Return a value as text for a person: floats shortened, strings unquoted, all else as JSON."""
     if isinstance(value, float):
         return f"{value:.6g}"
     return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -1,4 +1,4 @@
-"""`streamnb produce`: lines of a file into a topic, as they are."""
+"""`streamnb produce`: send the lines of a file to a Kafka topic, unchanged."""
 
 from __future__ import annotations
 
@@ -19,20 +19,38 @@ FLUSH_TIMEOUT_MS = 60_000
 
 def produce(
     file: LinesArgument,
-    topic: Annotated[str, typer.Option(help="Where to.")],
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="For its table [kafka].")] = None,
-    servers: Annotated[str | None, typer.Option("--bootstrap-servers", help="In place of a config.")] = None,
+    topic: Annotated[str, typer.Option(help="Topic to write to.")],
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", help="Configuration file whose table [kafka] names the brokers."),
+    ] = None,
+    servers: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap-servers",
+            metavar="HOST:PORT,...",
+            help="Addresses of the brokers, without a --config.",
+        ),
+    ] = None,
     create: Annotated[
         int,
-        typer.Option(metavar="PARTITIONS", help="Make the topic, with so many partitions, if it is missing."),
+        typer.Option(
+            metavar="PARTITIONS",
+            help="Create the topic with this many partitions if it is missing; 0: do not.",
+        ),
     ] = 0,
     changes: SetOption = None,
 ) -> None:
-    """Send lines into a Kafka topic, line n to partition n modulo how many there are."""
+    """Send the lines of a file to a Kafka topic, unchanged.
+
+    Lines are spread over the partitions: line n goes to partition n modulo the number of partitions.
+    """
     from streamnb.config import client_settings, load_settings
 
-    if (config is None) == (servers is None):
-        raise SettingsError("Which broker?", "Give either --config or --bootstrap-servers.")
+    if config is None and servers is None:
+        raise SettingsError("No broker given.", "Pass --config or --bootstrap-servers.")
+    if config is not None and servers is not None:
+        raise SettingsError("Both --config and --bootstrap-servers name a broker.", "Pass only one of them.")
     brokers = (
         client_settings(load_settings(config, changes or ()))
         if config is not None
@@ -43,27 +61,27 @@ def produce(
 
 
 def send(path: str, topic: str, client: Mapping[str, object], create: int = 0) -> tuple[int, int]:
-    """Send line n to partition n modulo how many there are.
+    """Send the lines of a file to a topic: line n to partition n modulo the number of partitions.
 
     Parameters
     ----------
     path : str
-        ``-`` is standard input, ``.gz`` is unpacked.
+        ``-`` is standard input; a ``.gz`` file is decompressed.
     topic : str
     client : mapping
         The Kafka client's settings.
     create : int
-        Make the topic with so many partitions, if it is missing; 0 does not.
+        Create the topic with this many partitions if it is missing; 0 does not create it.
 
     Returns
     -------
     (int, int)
-        Records sent, and partitions.
+        Number of records sent, and number of the topic's partitions.
 
     Raises
     ------
     StreamnbError
-        The file cannot be read, or the topic cannot be written.
+        The file cannot be read, or the topic does not exist or cannot be written.
     """
     from streamnb.transports.jsonl import JsonlSource
     from streamnb.transports.kafka import KafkaSink, create_topics, describe_topics

@@ -1,4 +1,4 @@
-"""`streamnb run`: the engine, until SIGTERM or Ctrl-C."""
+"""`streamnb run`: run the engine until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -19,18 +19,31 @@ def run(
     config: ConfigArgument,
     begin_from: Annotated[
         Path | None,
-        typer.Option("--from", metavar="SNAPSHOT", help="Begin with what a snapshot has learned."),
+        typer.Option(
+            "--from",
+            metavar="SNAPSHOT",
+            help="Start with what this snapshot has learned; only while the snapshot directory is empty.",
+        ),
     ] = None,
     changes: SetOption = None,
     until_end: Annotated[
-        bool, typer.Option("--until-end", help="Stop at the ends that the partitions have now.")
+        bool,
+        typer.Option("--until-end", help="Stop at the current end of the input instead of waiting for more."),
     ] = False,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Where every snapshot is damaged: move them aside, begin anew.")
+        bool,
+        typer.Option(
+            "--rebuild",
+            help="If every snapshot is damaged, move them aside and start over from `engine.start`.",
+        ),
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log the Kafka client's warnings too.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also log the Kafka client's warnings.")] = False,
 ) -> None:
-    """Run the engine: records in, scores out, until SIGTERM or Ctrl-C (the batch in hand is finished)."""
+    """Run the engine until SIGTERM or Ctrl-C.
+
+    The engine reads records, publishes a score for each message and learns the labels. It resumes from the
+    newest snapshot, and finishes the current batch before it stops.
+    """
     from streamnb.config import build_engine, load_settings, load_snapshot
     from streamnb.engine import Metrics, supervise
     from streamnb.naive_bayes import compiled, reason
@@ -48,7 +61,7 @@ def run(
     starts = iter([rebuild])
 
     def build() -> Engine:
-        again = next(starts, False)  # damaged snapshots are moved aside once, not at each new engine
+        again = next(starts, False)  # rebuild in the first engine only, not again when supervise replaces it
         return build_engine(settings, metrics=metrics, until_end=until_end, rebuild=again)
 
     summary = supervise(build, begin)

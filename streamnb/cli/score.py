@@ -1,4 +1,4 @@
-"""`streamnb score`: JSON lines in, scores out."""
+"""`streamnb score`: score a file of messages with a snapshot, without learning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ def score(
     snapshot: SnapshotArgument,
     file: LinesArgument = "-",
 ) -> None:
-    """Score JSON lines by a snapshot, one line out for each message in; nothing is learned."""
+    """Score a file of messages with a snapshot; nothing is learned.
+
+    Prints one JSON object per message. If a line is not a usable message, the exit code is 65.
+    """
     from streamnb.cli.history import History
     from streamnb.config import (
         build_decoder,
@@ -41,5 +44,6 @@ def score(
         out.flush()
     if history.refused:
         raise DataError(
-            f"{history.refused} of {history.read} lines were no messages. {history.first_refusal}"
+            f"{history.refused} of {history.read} lines are not usable messages. {history.first_refusal}",
+            "The other lines were scored.",
         )

@@ -1,4 +1,4 @@
-"""Figures as tables for a person; wide as the terminal, plain in a pipe."""
+"""Print figures as tables for a person: as wide as the terminal, and 140 characters wide in a pipe."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 140
 CLASSES_MAX = 20
-"""Of more classes the most frequent are shown."""
+"""With more classes, only the most frequent ones are shown."""
 CHANGES_MAX = 20
-"""Of more changes the first are shown."""
+"""With more changes, only the first ones are shown."""
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
-    """A table whose first column is text and whose others are numbers."""
+    """Print a table whose first column is text and whose other columns are numbers."""
     table = Table(*header, box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -36,7 +36,7 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A figure, or a dash where there is none.
+    """Return a figure with a fixed number of digits, or a dash for ``None`` and NaN.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def print_evaluation(figures: Evaluation, vocabulary: int, refused: int) -> None:
-    """What an evaluation found: of all messages, of the window; by class; by what was promised."""
+    """Print an evaluation: the figures over all messages and the window, by class, and by posterior."""
     window, between = figures.window, figures.intervals
     rows = [
         ("accuracy", figures.accuracy, window.accuracy, between.get("accuracy")),
@@ -85,7 +85,7 @@ def print_evaluation(figures: Evaluation, vocabulary: int, refused: int) -> None
         ],
     )
     print_table(
-        ["said, mean p", "true, accuracy", "messages"],
+        ["said: mean posterior", "true: accuracy", "messages"],
         [[number(part.p, 3), number(part.accuracy, 3), f"{part.n:,}"] for part in figures.reliability],
     )
     _print_changes(figures)
@@ -96,14 +96,14 @@ def print_evaluation(figures: Evaluation, vocabulary: int, refused: int) -> None
 
 
 def _print_changes(figures: Evaluation) -> None:
-    """Where the share of mistakes changed, where something watched it."""
+    """Print the detected changes of the error rate, if there was a drift detector."""
     if figures.changes is None:
         return
     if not figures.changes:
         print("No drift was seen.")
         return
     print_table(
-        ["drift seen by", "at message", "wrong before", "wrong of the newest"],
+        ["drift seen by", "at message", "error rate before", "error rate now"],
         [
             [one.detector, f"{one.message:,}", number(one.before, 3), number(one.recent, 3)]
             for one in figures.changes[:CHANGES_MAX]
@@ -114,7 +114,7 @@ def _print_changes(figures: Evaluation) -> None:
 
 
 def print_comparison(rows: Sequence[tuple[str, Evaluation, Difference | None]]) -> None:
-    """A row a model; the p and the difference are against the first."""
+    """Print one row per model; McNemar's p and the difference of the log loss are against the first."""
     print_table(
         [
             "model",
@@ -151,7 +151,7 @@ def print_comparison(rows: Sequence[tuple[str, Evaluation, Difference | None]]) 
 
 
 def print_tuning(found: Tuned, config: str, max_tokens: int) -> None:
-    """The grid on the first part, the best and the given settings on the rest, and what to change."""
+    """Print the grid on the first part, the best and the given settings on the rest, and what to change."""
     ordered = sorted(
         found.first, key=lambda one: math.inf if math.isnan(one[1].log_loss) else one[1].log_loss
     )
@@ -161,7 +161,7 @@ def print_tuning(found: Tuned, config: str, max_tokens: int) -> None:
     rest = [["as given", *_worth(found.given)]]
     if found.apart is not None:
         rest.append([f"best: {found.best.name}", *_worth(found.rest)])
-    print_table(header, rest, f"the other {found.given.n:,}")
+    print_table(header, rest, f"the other {found.given.n:,} messages")
     print(f"{len(found.first)} models at once, each of at most {max_tokens:,} tokens.")
     if found.apart is None:
         print(f"Nothing was better than {config} as it is.")
@@ -176,10 +176,11 @@ def print_tuning(found: Tuned, config: str, max_tokens: int) -> None:
         print(f"That is within noise: leave {config} as it is, or try again with more messages.")
         return
     if apart.log_loss > 0:
-        print(f"That is worse: what was best at first is not best later. Leave {config} as it is.")
+        print(f"That is worse: the best at first is not the best later. Leave {config} as it is.")
         return
     print(
-        f"That is better than noise. By --set, or above the tables of {config} in place of what they say:\n"
+        f"That is better than noise. Pass each line below with --set, or put it above the first table of "
+        f"{config} and remove the settings that it replaces:\n"
     )
     print("\n".join(found.best.changes))
 

@@ -1,4 +1,4 @@
-"""`streamnb tune`: try settings on the first part of a file, judge them on the rest."""
+"""`streamnb tune`: choose settings on the first part of a file and check them on the rest; see `tuning`."""
 
 from __future__ import annotations
 
@@ -24,16 +24,26 @@ def tune(
     data: LinesArgument,
     config: ConfigOption,
     grid: Annotated[
-        list[str] | None, typer.Option(metavar="TABLE.KEY=VALUE,...", help="What to try; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE.KEY=VALUE,...",
+            help="A setting and the values to try; if repeated, all combinations are tried. Default: several "
+            "views of text and smoothings, and two half-lives.",
+        ),
     ] = None,
     part: Annotated[
-        float, typer.Option(help="Share of the messages to choose by.", min=0.01, max=0.99)
+        float, typer.Option(help="Share of the messages that the choice is made on.", min=0.01, max=0.99)
     ] = 0.5,
     json: JsonOption = False,
     limit: LimitOption = None,
     changes: SetOption = None,
 ) -> None:
-    """Try settings on the first part of a file, and report on the rest whether a change is worth it."""
+    """Choose the best settings for a file of labelled messages.
+
+    The combinations of a grid are compared on the first part of the file, and the best one is checked on the
+    rest. Prints the log loss of each, and whether the best one is significantly better than the given
+    settings.
+    """
     from streamnb.cli.history import History, batches_of
     from streamnb.cli.tables import print_tuning
     from streamnb.cli.tuning import candidates
@@ -43,7 +53,9 @@ def tune(
     settings = load_settings(config, changes or ())
     tried = candidates(settings, grid or ())
     if data == "-":
-        raise SettingsError("Standard input cannot be read twice.", "Give a file: its messages are counted.")
+        raise SettingsError(
+            "Standard input cannot be read twice.", "Pass a file; tune first counts its messages."
+        )
     decoder = build_decoder(settings)
     history = History(data, decoder, limit)
     n = sum(len(batch) for batch in watched(batches_of(history), "counting", history))

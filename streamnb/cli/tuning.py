@@ -1,7 +1,9 @@
-"""Choosing settings on a stream: a grid judged on its first part, the best and the given one on the rest.
+"""The work of the command `tune`: choose settings from a grid on the first part of a stream.
 
-All candidates pass over the stream at once, which is read once more only to be counted; each holds its own
-counts, at most `model.max_tokens` tokens. After the first part all but the best and the given one are let go.
+The best candidate and the given settings are then compared on the rest. All candidates run side by side in
+one pass (the command reads the file a first time only to count its messages). Each candidate has its own
+model, of at most `model.max_tokens` tokens. After the first part, only the models of the best and of the
+given settings are kept.
 """
 
 from __future__ import annotations
@@ -47,14 +49,14 @@ GIVEN = "as given"
 
 @dataclass(slots=True)
 class Candidate:
-    """One way to set a model.
+    """One combination of a grid's values.
 
     Parameters
     ----------
     name : str
-        For a table.
+        Names the candidate in tables.
     changes : tuple of str
-        ``table.key=value``, each a line of TOML over the given file.
+        ``table.key=value``, each a line of TOML that overrides the given configuration.
     """
 
     name: str
@@ -63,18 +65,19 @@ class Candidate:
 
 @dataclass(slots=True)
 class Tuned:
-    """What a grid came to.
+    """The result of tuning.
 
     Parameters
     ----------
     first : list of (Candidate, Evaluation)
-        On the first part; the given settings, then the candidates as they were made.
+        The figures on the first part: the given settings, then the candidates in the order of the grid.
     best : Candidate
-        Of the least log loss there.
+        The candidate with the lowest log loss on the first part.
     given, rest : Evaluation
-        The given settings and the best, on the rest.
+        The figures on the rest, of the given settings and of the best candidate.
     apart : Difference or None
-        The best less the given on the rest; ``None`` where the given settings are the best.
+        The best candidate's log loss minus that of the given settings, on the rest; ``None`` if the given
+        settings are the best.
     """
 
     first: list[tuple[Candidate, Evaluation]]
@@ -85,20 +88,20 @@ class Tuned:
 
 
 def candidates(settings: Settings, grid: Sequence[str]) -> list[Candidate]:
-    """Every combination of a grid.
+    """Return one candidate per combination of a grid's values.
 
     Parameters
     ----------
     settings : Settings
-        The given ones.
+        The given settings.
     grid : sequence of str
-        ``table.key=value,value``; without any the default: smoothing of the text's counts and which
-        views; and the given ones with a half-life.
+        Lines ``table.key=value,value``. If empty, the default grid: four sets of views of text, each with
+        four smoothings, and the given views with two half-lives.
 
     Raises
     ------
     SettingsError
-        A line of the grid is no such thing, or there are more than 64 combinations.
+        A line of the grid has another form, or there are more than 64 combinations.
 
     Examples
     --------
@@ -119,21 +122,21 @@ def candidates(settings: Settings, grid: Sequence[str]) -> list[Candidate]:
 
 
 def beside(other: Settings, settings: Settings, name: str) -> NaiveBayes:
-    """A model to be judged beside that of `settings`, on one reading of a file's lines.
+    """Build a model that can be compared with the model of `settings` on the same decoded messages.
 
     Parameters
     ----------
     other : Settings
-        The model's own.
+        The settings of the model to build.
     settings : Settings
-        Those that the lines are read by.
+        The settings that the lines are decoded with.
     name : str
-        The other's, for errors.
+        Names `other` in errors.
 
     Raises
     ------
     SettingsError
-        It would read other messages, or forgets by timestamps that lines do not have.
+        `other` would decode the lines differently, or forgets by timestamps, which lines do not have.
     """
     if other.message != settings.message:
         raise SettingsError(
@@ -141,38 +144,38 @@ def beside(other: Settings, settings: Settings, name: str) -> NaiveBayes:
             "Give both the same `[message]`.",
         )
     check_lines(other)
-    build_decoder(other)  # refuses a view of a field that is not read
+    build_decoder(other)  # raises if a view reads a field that is not decoded
     return build_model(other)
 
 
 def tune(
     path: Path, changes: Sequence[str], grid: Sequence[Candidate], batches: Iterable[Batch], n_first: int
 ) -> Iterator[Tuned | None]:
-    """Judge every candidate on the first messages, then the best and the given one on the rest.
+    """Evaluate every candidate on the first messages, then the best and the given settings on the rest.
 
     Parameters
     ----------
     path : Path
         The given configuration.
     changes : sequence of str
-        Over it, for the given settings and every candidate.
+        ``table.key=value`` overrides, for the given settings and every candidate.
     grid : sequence of Candidate
     batches : iterable of Batch
-        Read once.
+        Iterated once.
     n_first : int
-        Messages of the first part.
+        Number of messages in the first part.
 
     Yields
     ------
     Tuned or None
-        ``None`` after each batch; what was found at the end.
+        ``None`` after each batch, for progress; the result at the end.
 
     Raises
     ------
     DataError
-        No message is left for the rest, or there is none that the first part could be judged by.
+        The first part has no message that can be judged, or the rest has no labelled message.
     SettingsError
-        A candidate's settings cannot be.
+        A candidate's settings are not valid.
     """
     all_of_them, settings = [Candidate(GIVEN, ()), *grid], load_settings(path, changes)
     contenders = []
@@ -186,8 +189,8 @@ def tune(
     figures += [one.judgement.figures(one.model.classes) for one in contenders[1:]]
     losses = [math.inf if math.isnan(one.log_loss) else one.log_loss for one in figures]
     if min(losses) == math.inf:
-        raise DataError("Nothing can be judged by the first part.", "Give more data, or a larger --part.")
-    best = losses.index(min(losses))  # of equals the given one
+        raise DataError("No message of the first part can be judged.", "Pass more data, or a larger --part.")
+    best = losses.index(min(losses))  # the given settings win a tie: they are first
     two = [Contender(GIVEN, contenders[0].model, Prequential(warm_up=0))]
     if best:
         two.append(Contender("best", contenders[best].model, Prequential(warm_up=0)))
@@ -195,13 +198,15 @@ def tune(
     for _ in compare(two, rest):
         yield None
     if not two[0].judgement.n:
-        raise DataError("No labelled message is left to report on.", "Give more data, or a smaller --part.")
+        raise DataError(
+            "No labelled message is left after the first part.", "Pass more data, or a smaller --part."
+        )
     judged = beside_the_first(two)
     yield Tuned(list(zip(all_of_them, figures, strict=True)), all_of_them[best], judged[0][0], *judged[-1])
 
 
 def _divided(batches: Iterable[Batch], n_first: int) -> tuple[Iterator[Batch], Iterator[Batch]]:
-    """The first messages and the rest, both as batches; the first must be read to its end before the rest."""
+    """Return iterators over the first messages and over the rest; exhaust the first before the second."""
     source, left = iter(batches), n_first
     held: list[Batch] = []
 
@@ -224,10 +229,13 @@ def _divided(batches: Iterable[Batch], n_first: int) -> tuple[Iterator[Batch], I
 
 
 def _axis(line: str) -> list[tuple[str, str]]:
-    """``key=a,b`` as the changes ``key=a`` and ``key=b``, each with its name."""
+    """Return the changes ``key=a`` and ``key=b`` of a line ``key=a,b``, each with its name."""
     key, equals, text = line.partition("=")
     if not equals or not key.strip() or not text.strip():
-        raise SettingsError(f"--grid {line!r} is no line of a grid.", "Write --grid table.key=value,value.")
+        raise SettingsError(
+            f"--grid {line}: expected table.key=value,value.",
+            "An example is --grid tokens.token_length_min=1,2.",
+        )
     try:
         values = [toml(value) for value in tomllib.loads(f"values = [{text}]")["values"]]
     except (ValueError, RecursionError):
@@ -236,12 +244,13 @@ def _axis(line: str) -> list[tuple[str, str]]:
 
 
 def _default_axis(settings: Settings) -> list[tuple[str, str]]:
-    """Views and smoothing together: both stand in the table of views."""
+    """Return the default grid as one axis: views and smoothing vary together, as both are in `[[views]]`."""
     others = [view for view in settings.views if not reads_text(view.reader)]
     fields = next((view.reader.fields for view in settings.views if reads_text(view.reader)), ())
     if not fields:
         raise SettingsError(
-            "No view reads text, so there is no default grid.", "Say what to try: --grid key=a,b."
+            "No view reads text, so there is no default grid.",
+            "Pass what to try: --grid table.key=value,value.",
         )
     words, pairs = View("words", Words(fields=fields)), View("pairs", WordPairs(fields=fields))
     characters = View("characters", CharacterGrams(fields=fields))
@@ -265,7 +274,7 @@ def _smoothed(view: View, alpha: float) -> object:
 
 
 def toml(value: object) -> str:
-    """A value as TOML writes it on one line.
+    """Return a value as TOML on one line.
 
     Examples
     --------

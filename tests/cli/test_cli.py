@@ -1,4 +1,4 @@
-"""The command line as an operator meets it: in a process of its own, by its words and exit codes."""
+"""The command line as an operator sees it: run in its own process, checked by output and exit codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPAM = str(CONFIGS / "spam.toml")
 
 
 def streamnb(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """One command."""
+    """Run one command in its own process."""
     return subprocess.run(
         [sys.executable, "-m", "streamnb", *words], input=stdin, capture_output=True, timeout=120, check=False
     )
@@ -26,7 +26,7 @@ def streamnb(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[byt
 
 @pytest.fixture(scope="module")
 def mail(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of the mailbox's first 600 messages."""
+    """Return a file with the mailbox's first 600 messages."""
     path = tmp_path_factory.mktemp("mail") / "mail.jsonl"
     path.write_bytes(b"\n".join(lines_of("mailbox")[:600]) + b"\n")
     return path
@@ -34,7 +34,7 @@ def mail(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def snapshot(mail: Path) -> Path:
-    """A snapshot of what the file teaches."""
+    """Return a snapshot of a model that has learned the file."""
     path = mail.parent / "history.snb"
     done = streamnb("learn", str(mail), "--config", SPAM, "-o", str(path))
 
@@ -43,7 +43,7 @@ def snapshot(mail: Path) -> Path:
 
 
 def test_evaluate_prints_one_object_with_the_promised_figures(mail: Path) -> None:
-    """The keys are part of the interface."""
+    """Programs read the JSON object by its keys, so they are part of the interface."""
     done = streamnb("evaluate", str(mail), "--config", SPAM, "--json", "--limit", "500")
     figures = orjson.loads(done.stdout)
 
@@ -55,8 +55,8 @@ def test_evaluate_prints_one_object_with_the_promised_figures(mail: Path) -> Non
     assert figures["accuracy"] > 0.9
 
 
-def test_evaluate_leaves_out_what_is_no_message_and_says_so(mail: Path, tmp_path: Path) -> None:
-    """With the place of the first."""
+def test_evaluate_leaves_out_unusable_lines_and_prints_how_many(mail: Path, tmp_path: Path) -> None:
+    """Standard error has the line and the fault of the first one."""
     path = tmp_path / "mixed.jsonl"
     path.write_bytes(b'{"text": 7}\n' + mail.read_bytes())
     done = streamnb("evaluate", str(path), "--config", SPAM, "--json")
@@ -67,7 +67,7 @@ def test_evaluate_leaves_out_what_is_no_message_and_says_so(mail: Path, tmp_path
 
 
 def test_a_snapshot_scores_lines_from_standard_input(snapshot: Path) -> None:
-    """One line out for each message in; what is no message ends in exit code 65."""
+    """Each message gives one line; a line that is not a message gives exit code 65."""
     done = streamnb("score", str(snapshot), stdin=b'{"id": "a", "text": "loans"}\n{"id": 2, "text": "hi"}\n')
     scores = [orjson.loads(line) for line in done.stdout.splitlines()]
 
@@ -85,16 +85,16 @@ def test_a_snapshot_scores_lines_from_standard_input(snapshot: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--share", "0.1"], 2, b"`--share` is for `--feedback partial`"),
+        (["--share", "0.1"], 2, b"`--share` is for `--feedback partial`, but the feedback is `immediate`"),
         (["--feedback", "partial", "--taught", "7"], 2, b"`--taught` is for `--feedback delayed`"),
         (["--compare", "mnb", "--plot", "x.html"], 2, b"`--plot` draws one model"),
         (["--set", "message.label=class"], 65, b"has a label, so there is nothing to judge"),
     ],
 )
-def test_evaluate_leaves_nothing_out_that_was_asked_for(
+def test_evaluate_refuses_options_that_it_could_not_honour(
     mail: Path, words: list[str], code: int, said: bytes
 ) -> None:
-    """It says in a sentence why not."""
+    """The error is one line, and nothing is printed on standard output."""
     done = streamnb("evaluate", str(mail), "--config", SPAM, *words)
 
     assert done.returncode == code
@@ -103,8 +103,8 @@ def test_evaluate_leaves_nothing_out_that_was_asked_for(
     assert done.stderr.count(b"\n") == 1
 
 
-def test_score_says_what_evaluate_learned(mail: Path, snapshot: Path) -> None:
-    """The snapshot's digest is the one verify computes again."""
+def test_inspect_and_verify_agree_on_what_was_learned(mail: Path, snapshot: Path) -> None:
+    """Verify recomputes the digest that inspect prints, and every labelled message was learned."""
     inspected = orjson.loads(streamnb("snapshot", "inspect", str(snapshot), "--json").stdout)
     verified = streamnb("snapshot", "verify", str(snapshot))
 
@@ -114,7 +114,7 @@ def test_score_says_what_evaluate_learned(mail: Path, snapshot: Path) -> None:
 
 
 def test_verify_refuses_a_damaged_snapshot_with_one_sentence(snapshot: Path, tmp_path: Path) -> None:
-    """Exit code 74, the path, no traceback."""
+    """The error is one line with the path, and the exit code is 74."""
     damaged = tmp_path / "damaged.snb"
     data = bytearray(snapshot.read_bytes())
     data[len(data) // 2] ^= 1
@@ -127,7 +127,7 @@ def test_verify_refuses_a_damaged_snapshot_with_one_sentence(snapshot: Path, tmp
 
 
 def test_verify_refuses_a_digest_that_is_not_the_states(snapshot: Path, tmp_path: Path) -> None:
-    """A whole file, but another state than the one it was written for."""
+    """The file is intact, but its digest belongs to another state."""
     held = read_snapshot(snapshot)
     held.digest = {**held.digest, "all": "0" * 32}
     other = tmp_path / "other.snb"
@@ -140,7 +140,7 @@ def test_verify_refuses_a_digest_that_is_not_the_states(snapshot: Path, tmp_path
 
 
 def test_a_snapshot_without_its_hash_table_is_the_same_state(snapshot: Path, tmp_path: Path) -> None:
-    """It is built anew, and leads to the same rows."""
+    """The hash table is rebuilt, and leads to the same rows."""
     held = read_snapshot(snapshot)
     held.sections = {name: array for name, array in held.sections.items() if "index" not in name}
     other = tmp_path / "other.snb"
@@ -150,7 +150,7 @@ def test_a_snapshot_without_its_hash_table_is_the_same_state(snapshot: Path, tmp
 
 
 def test_explain_names_tokens_and_adds_up(snapshot: Path) -> None:
-    """The parts sum to the difference that is printed."""
+    """The contributions sum to the difference that is printed."""
     done = streamnb("explain", str(snapshot), "a loan at a low rate", "--top", "100")
     lines = done.stdout.decode().splitlines()
     first = next(i for i, line in enumerate(lines) if " against " in line)
@@ -161,7 +161,7 @@ def test_explain_names_tokens_and_adds_up(snapshot: Path) -> None:
 
 
 def test_generate_draws_a_stream_that_can_be_learned(snapshot: Path, tmp_path: Path) -> None:
-    """The same seed draws the same lines, and a model of them tells their classes apart."""
+    """The same seed draws the same lines, and a model that learns them separates their classes."""
     drawn = [streamnb("generate", str(snapshot), "-n", "400", "--seed", seed) for seed in ("1", "1", "2")]
     assert all(done.returncode == 0 for done in drawn), drawn[0].stderr
     assert drawn[0].stdout == drawn[1].stdout != drawn[2].stdout
@@ -176,7 +176,7 @@ def test_generate_draws_a_stream_that_can_be_learned(snapshot: Path, tmp_path: P
 
 
 def test_generate_says_what_it_cannot_draw(mail: Path, tmp_path: Path) -> None:
-    """Pairs of words make no text."""
+    """No text can be made of pairs of words; the error names the view."""
     accurate = tmp_path / "accurate.snb"
     config = str(CONFIGS / "spam-accurate.toml")
     assert streamnb("learn", str(mail), "--config", config, "-o", str(accurate)).returncode == 0
@@ -186,7 +186,7 @@ def test_generate_says_what_it_cannot_draw(mail: Path, tmp_path: Path) -> None:
 
 
 def test_run_over_files_resumes_where_it_stopped(mail: Path, tmp_path: Path) -> None:
-    """JSON lines in and out; a second run finds nothing new and publishes nothing."""
+    """Source and sink are files of JSON lines; a second run finds nothing new and publishes nothing."""
     scores, dead = tmp_path / "scores.jsonl", tmp_path / "dead.jsonl"
     changes = {
         "source": f'{{ kind = "jsonl", path = "{mail}" }}',
@@ -204,7 +204,7 @@ def test_run_over_files_resumes_where_it_stopped(mail: Path, tmp_path: Path) -> 
 
 
 def test_learned_history_comes_first_and_the_stream_after(mail: Path, snapshot: Path, tmp_path: Path) -> None:
-    """`run --from` begins with what `learn` wrote, and refuses once there are snapshots."""
+    """`run --from` starts from the snapshot that `learn` wrote, and is refused once there are snapshots."""
     changes = {
         "source": f'{{ kind = "jsonl", path = "{mail}" }}',
         "sink": '{ kind = "jsonl", path = "-" }',
@@ -239,7 +239,7 @@ def test_learned_history_comes_first_and_the_stream_after(mail: Path, snapshot: 
 def test_a_mistake_is_one_sentence_and_an_exit_code(
     words: list[str], code: int, sentence: str, tmp_path: Path
 ) -> None:
-    """Never a traceback."""
+    """Standard error has the sentence and no traceback."""
     done = (
         streamnb(*words, "--set", f"snapshots.directory={tmp_path}")
         if words[0] == "run"
@@ -251,8 +251,18 @@ def test_a_mistake_is_one_sentence_and_an_exit_code(
     assert b"Traceback" not in done.stderr
 
 
+def test_produce_needs_exactly_one_source_of_broker_addresses(mail: Path) -> None:
+    """Neither option and both options are refused, each with its own sentence."""
+    neither = streamnb("produce", str(mail), "--topic", "mail")
+    both = streamnb("produce", str(mail), "--topic", "mail", "-c", SPAM, "--bootstrap-servers", "127.0.0.1:1")
+
+    assert (neither.returncode, both.returncode) == (2, 2)
+    assert b"No broker given. Pass --config or --bootstrap-servers." in neither.stderr
+    assert b"Both --config and --bootstrap-servers name a broker." in both.stderr
+
+
 def test_no_broker_is_exit_code_69_and_names_the_address(tmp_path: Path) -> None:
-    """After the time that was set, not later."""
+    """The configured timeout ends the attempt, and there is no traceback."""
     done = streamnb(
         "run",
         SPAM,
@@ -270,7 +280,7 @@ def test_no_broker_is_exit_code_69_and_names_the_address(tmp_path: Path) -> None
 
 
 def test_the_demo_ends_by_itself_and_prints_a_summary() -> None:
-    """On the embedded broker, with a dead letter on the way."""
+    """It runs on the embedded broker, and one record on the way is a dead letter."""
     done = streamnb("demo", "--messages", "400", "--json")
     summary = orjson.loads(done.stdout)
 
@@ -279,8 +289,8 @@ def test_the_demo_ends_by_itself_and_prints_a_summary() -> None:
     assert summary["accuracy"] > 0.9
 
 
-def test_a_reader_that_has_had_enough_is_no_error(mail: Path, snapshot: Path) -> None:
-    """`streamnb score ... | head -1` ends quietly."""
+def test_a_reader_that_closes_the_pipe_is_no_error(mail: Path, snapshot: Path) -> None:
+    """`streamnb score ... | head -1` exits with code 0 and prints no error."""
     command = f'"{sys.executable}" -m streamnb score "{snapshot}" "{mail}" | head -1'
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=False)
 
@@ -289,8 +299,8 @@ def test_a_reader_that_has_had_enough_is_no_error(mail: Path, snapshot: Path) ->
     assert done.stderr == b""
 
 
-def test_the_demo_goes_on_until_ctrl_c_and_then_says_what_it_did() -> None:
-    """Live scores until then."""
+def test_the_demo_runs_until_ctrl_c_and_then_prints_a_summary() -> None:
+    """It prints live scores until then."""
     process = subprocess.Popen(
         [sys.executable, "-m", "streamnb", "demo", "--rate", "100"], stdout=subprocess.PIPE, text=True
     )

@@ -1,4 +1,4 @@
-"""The peers of a comparison: their own numbers, on the same messages, judged by the same rule."""
+"""The peers of a comparison: they give their own libraries' numbers and are judged on the same messages."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ TEXTBOOK = Path(__file__).parents[2] / "configs" / "textbook.toml"
 
 
 def messages(n: int) -> tuple[list[str], list[Label | None]]:
-    """The mailbox's first messages; some have no label."""
+    """Return texts and labels of the mailbox's first `n` messages; some have no label."""
     mails = [orjson.loads(line) for line in lines_of("mailbox")[:n]]
     return [mail["text"] for mail in mails], [mail["label"] for mail in mails]
 
 
 def in_batches(texts: Sequence[str], labels: Sequence[Label | None], size: int) -> list[Batch]:
-    """The same, `size` at a time."""
+    """Return the messages in batches of `size`."""
     return [Batch({"text": texts[i : i + size]}, labels[i : i + size]) for i in range(0, len(texts), size)]
 
 
 def test_all_peers_are_judged_by_the_same_messages() -> None:
-    """Whatever they must be told and however they lag: the same n, the same new classes; all learn."""
+    """Every peer has the same n and the same new classes, even one that learns in batches, and all learn."""
     texts, labels = messages(800)
     contenders = [Contender(name, peer(name, Settings(), ["ham", "spam"]), Prequential()) for name in PEERS]
     for _ in compare(contenders, in_batches(texts, labels, 150)):
@@ -48,8 +48,8 @@ def test_all_peers_are_judged_by_the_same_messages() -> None:
         assert figures.roca_loss_pct is not None, contender.name
 
 
-def test_river_is_river() -> None:
-    """To the bit what its own pipeline says; before the first label of both classes nothing is judged."""
+def test_the_peer_river_gives_the_posterior_of_rivers_own_pipeline() -> None:
+    """They are compared once both classes have been learned, since nothing is judged before that."""
     texts, labels = messages(300)
     theirs = compose.Pipeline(
         feature_extraction.BagOfWords(lowercase=True, strip_accents=False, tokenizer_pattern=r"\w\w+"),
@@ -68,8 +68,8 @@ def test_river_is_river() -> None:
             seen.add(label)
 
 
-def test_plain_naive_bayes_is_the_textbooks_on_its_tokens() -> None:
-    """The configuration's tokens, Laplace 1, the product head."""
+def test_the_peer_mnb_equals_the_textbook_configuration() -> None:
+    """Both use the configuration's tokens, Laplace 1 and the product head."""
     texts, labels = messages(300)
     settings = load_settings(TEXTBOOK)
     two = [
@@ -86,7 +86,7 @@ def test_plain_naive_bayes_is_the_textbooks_on_its_tokens() -> None:
 
 @pytest.mark.parametrize("name", PEERS)
 def test_the_batches_do_not_matter_to_a_peer_that_learns_one_by_one(name: str) -> None:
-    """Three classes; scikit-learn, which lags, is the exception its name says."""
+    """With three classes too; scikit-learn learns in batches and is the exception."""
     texts, labels = messages(120)
     three: list[Label | None] = ["list" if i % 7 == 0 and label else label for i, label in enumerate(labels)]
     found = []
@@ -98,22 +98,22 @@ def test_the_batches_do_not_matter_to_a_peer_that_learns_one_by_one(name: str) -
 
 
 def test_tokens_stay_tokens_on_the_way_to_vowpalwabbit() -> None:
-    """A bar, a colon and a space are escaped; every view has its namespace."""
+    """Bars, colons and spaces are escaped, and every view has its own namespace."""
     line = our_tokens([Words(), WordPairs()], Tokenizer())
     assert line("a:b | c").count("|") == 2
     assert line("win: now") == "|a win %3a now |b win%20%3a %3a%20now"
 
 
 def test_a_label_that_was_not_announced_is_refused() -> None:
-    """Most peers have no place for it."""
+    """Most peers must know all classes in advance."""
     with pytest.raises(DataError, match="'list' is not among the classes"):
         peer("vw", Settings(), ["ham", "spam"]).step(Batch({"text": ["a"]}, ["list"]))
 
 
-def test_what_cannot_be_compared_with_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No such peer; or its package is missing, and what to install."""
+def test_an_unknown_or_uninstalled_peer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error lists the peers, or names what to install."""
     with pytest.raises(
-        SettingsError, match=r"`libbow` is nothing to compare with. Name a .toml file or one of"
+        SettingsError, match=r"`libbow` is not a model to compare with\. Name a \.toml file or one of"
     ):
         peer("libbow", Settings(), [])
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_compared_with_is_said(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_compare_prints_a_row_a_model(tmp_path: Path) -> None:
-    """The first has no difference; a configuration for other messages is refused."""
+    """The first row has no difference; a configuration for other messages is refused."""
     path = tmp_path / "mail.jsonl"
     path.write_bytes(b"\n".join(lines_of("mailbox")[:300]))
     done = streamnb("evaluate", str(path), "--config", SPAM, "--compare", f"mnb,{TEXTBOOK},vw", "--json")

@@ -1,4 +1,4 @@
-"""Snapshots compared, added and exported: by function, and as an operator types it."""
+"""Snapshots compared, merged and exported: by function, and by command."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LATER = (("win money money", "spam"), ("list of parcels", "list"))
 def learned(
     mail: tuple[tuple[str, str], ...], partition: int = 0, settings: Settings | None = None
 ) -> Snapshot:
-    """A snapshot of some mail, read from one partition."""
+    """Return the snapshot of a model that has learned some mail from one partition."""
     loaded = settings or Settings()
     model = build_model(loaded)
     for text, label in mail:
@@ -49,14 +49,14 @@ def learned(
 
 
 def test_a_snapshot_does_not_differ_from_itself() -> None:
-    """Nor from the same mail learned again."""
+    """A second model that learned the same mail has the same state too."""
     for snapshot in (learned(MAIL), mixed_example()):
         assert snapshot_difference(snapshot, snapshot)[1:] == ([], [], [], 0, [])
     assert snapshot_difference(learned(MAIL), learned(MAIL)).same_state
 
 
 def test_what_differs_is_named_and_the_most_changed_counts_first() -> None:
-    """Settings, positions, classes, counts."""
+    """Settings, offsets, classes and counts each have their lines."""
     words = decode_settings({"tokens": {"rule": "words"}}, "here")
     found = snapshot_difference(learned(MAIL), learned((*MAIL, *LATER)), top=2)
 
@@ -75,7 +75,7 @@ def test_what_differs_is_named_and_the_most_changed_counts_first() -> None:
 
 
 def test_merged_is_what_one_model_would_have_learned_of_both() -> None:
-    """The order-free part to the bit, with the offsets of both."""
+    """The order-free digest is equal to the bit, and the offsets of both are kept."""
     first, second = learned(MAIL), learned(LATER, partition=1)
     both = merged(first, second)
 
@@ -85,14 +85,16 @@ def test_merged_is_what_one_model_would_have_learned_of_both() -> None:
     assert restore_model(both)[1].digest() == both.digest
 
 
-def test_what_would_count_twice_is_not_merged_unless_offsets_are_left_out() -> None:
-    """One partition in both, or two logs under one name."""
+def test_snapshots_of_the_same_partition_are_merged_only_without_offsets() -> None:
+    """The same holds for two clusters whose topics have one name."""
     first, second = learned(MAIL), learned(LATER)
-    with pytest.raises(SnapshotError, match="Both have read mail-0: records would count twice"):
+    with pytest.raises(SnapshotError, match="Both snapshots have read mail-0: records would count twice"):
         merged(first, second)
     other = learned(LATER, partition=1)
     other.source = {"cluster": "c-2"}
-    with pytest.raises(SnapshotError, match="cluster is c-1 in one and c-2 in the other") as caught:
+    with pytest.raises(
+        SnapshotError, match="cluster is c-1 in the first snapshot and c-2 in the second"
+    ) as caught:
         merged(first, other)
     assert "--statistics-only" in caught.value.hint
     assert merged(first, second, statistics_only=True).accounts == {}
@@ -102,7 +104,7 @@ def test_what_would_count_twice_is_not_merged_unless_offsets_are_left_out() -> N
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_the_exported_counts_are_the_models(tmp_path: Path, suffix: str) -> None:
-    """Every count that is not 0, and no other; whatever stands in a token."""
+    """The table has every count that is not 0, also of tokens with quotes, commas and line breaks."""
     snapshot = learned((*MAIL, *LATER, ('a, "b"\nc', "ham")))
     _, model = restore_model(snapshot)
     path = tmp_path / f"counts.{suffix}"
@@ -139,12 +141,12 @@ def test_the_exported_weights_score_as_the_model_does(tmp_path: Path) -> None:
     assert len(calibrated) == len(rows)
     with pytest.raises(SnapshotError, match="name two labelled classes"):
         list(export.weights(learned((*MAIL, *LATER))))
-    with pytest.raises(SettingsError, match="says no format"):
+    with pytest.raises(SettingsError, match=r"The format of .*counts\.xlsx is not known"):
         export.write(tmp_path / "counts.xlsx", export.COUNTS, [])
 
 
 def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
-    """Each of them, once."""
+    """Each snapshot command is run once."""
     first, second, both = tmp_path / "a.snb", tmp_path / "b.snb", tmp_path / "c.snb"
     write_snapshot(first, learned(MAIL))
     write_snapshot(second, learned(LATER, partition=1))
@@ -183,15 +185,15 @@ def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["pin", "unpin", "rollback"])
 def test_G8_a_snapshot_is_named_by_its_number_alone(command: str, tmp_path: Path) -> None:
-    """A path in its place leads nowhere."""
+    """A path in place of the number is refused."""
     SnapshotDirectory(tmp_path / "kept").close()
     for name in ("../../etc/passwd", "snapshot-0000000001.snb", "-1", "1e3"):
         result = CliRunner().invoke(app, ["snapshot", command, str(tmp_path / "kept"), "--", name])
         assert result.exit_code == 2, result.output
 
 
-def test_a_model_that_was_merged_is_gone_on_from(tmp_path: Path) -> None:
-    """Its file is a snapshot as any other."""
+def test_a_merged_snapshot_can_be_loaded_and_verified(tmp_path: Path) -> None:
+    """Its file is a snapshot like any other."""
     path = tmp_path / "both.snb"
     write_snapshot(path, merged(learned(MAIL), learned(LATER, partition=1)))
     _, model = restore_model(load_snapshot(path))

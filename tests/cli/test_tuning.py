@@ -1,4 +1,4 @@
-"""A grid is chosen from on one part of a stream and judged on the other, as if each were run alone."""
+"""Tuning: candidates are compared on the first part of a stream, and the best is checked on the rest."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ TEXTBOOK = Path(__file__).parents[2] / "configs" / "textbook.toml"
 
 
 def mails(n: int) -> tuple[list[str], list[Label | None]]:
-    """The mailbox's first messages that have a label."""
+    """Return texts and labels of the mailbox's first `n` labelled messages."""
     found = [mail for line in lines_of("mailbox")[: 2 * n] if (mail := orjson.loads(line))["label"]][:n]
     return [mail["text"] for mail in found], [mail["label"] for mail in found]
 
 
 def batches(texts: list[str], labels: list[Label | None], size: int) -> list[Batch]:
-    """The same, `size` at a time."""
+    """Return the messages in batches of `size`."""
     return [Batch({"text": texts[i : i + size]}, labels[i : i + size]) for i in range(0, len(texts), size)]
 
 
 def tuned(grid: list[Candidate], n: int, n_first: int, size: int = 70) -> Tuned:
-    """What a grid over `textbook.toml` comes to."""
+    """Return the result of tuning `textbook.toml` on the mailbox."""
     *_, found = tune(TEXTBOOK, (), grid, batches(*mails(n), size), n_first)
     assert found is not None
     return found
 
 
 def alone(change: str, n: int, n_first: int) -> tuple[Evaluation, Evaluation]:
-    """One candidate by itself: its figures on the first part and on the rest."""
+    """Evaluate one candidate alone: return its figures on the first part and on the rest."""
     model = build_model(load_settings(TEXTBOOK, [change] if change else []))
     texts, labels = mails(n)
     figures = []
@@ -54,7 +54,7 @@ def alone(change: str, n: int, n_first: int) -> tuple[Evaluation, Evaluation]:
 
 @pytest.mark.parametrize("size", [1, 70, 1000])
 def test_every_candidate_is_judged_as_if_it_were_alone(size: int) -> None:
-    """Whatever the batches; the rest is judged by a model that learned the first part."""
+    """Batches of any size give the same figures; on the rest, the model has learned the first part."""
     grid = candidates(Settings(), ["tokens.token_length_min=1,3", "tokens.token_length_max=4,64"])
     assert len(grid) == 4
     found = tuned(grid[1:3], 300, 140, size)
@@ -71,7 +71,7 @@ def test_every_candidate_is_judged_as_if_it_were_alone(size: int) -> None:
 
 
 def test_the_best_of_the_first_part_is_reported_on_the_rest() -> None:
-    """With its difference from the given settings; it keeps what it has learned."""
+    """Its difference from the given settings is reported; it keeps what it learned on the first part."""
     wild = Candidate("wild", ("tokens.token_length_max=1",))
     better = Candidate("calm", ('model.head="calibrated"',))
     found = tuned([wild, better], 600, 300)
@@ -81,23 +81,23 @@ def test_the_best_of_the_first_part_is_reported_on_the_rest() -> None:
     assert found.apart.log_loss == pytest.approx(found.rest.log_loss - found.given.log_loss)
 
 
-def test_of_equals_the_given_settings_stay() -> None:
-    """And there is no difference to speak of."""
+def test_the_given_settings_win_a_tie() -> None:
+    """There is then no difference to report."""
     found = tuned([Candidate("same", ("tokens.token_length_min=1",))], 200, 100)
     assert found.best.changes == ()
     assert found.apart is None
     assert found.rest is found.given
 
 
-def test_nothing_left_to_report_on_is_said() -> None:
-    """A part that is the whole."""
+def test_a_first_part_that_is_the_whole_stream_is_refused() -> None:
+    """No labelled message is left for the rest."""
     with pytest.raises(DataError, match="No labelled message is left"):
         tuned([], 50, 50)
 
 
-def test_nothing_to_choose_by_is_said() -> None:
-    """A first part in which every message is the first of its class."""
-    with pytest.raises(DataError, match="Nothing can be judged by the first part"):
+def test_a_first_part_without_a_judged_message_is_refused() -> None:
+    """Every message of the first part is the first of its class."""
+    with pytest.raises(DataError, match="No message of the first part can be judged"):
         tuned([], 50, 1)
 
 
@@ -110,14 +110,14 @@ def test_nothing_to_choose_by_is_said() -> None:
         ('views=[{name="a", reader={kind="category", field="a"}}]', "looks at the field `a`"),
     ],
 )
-def test_what_the_lines_do_not_hold_is_no_candidate(change: str, said: str) -> None:
-    """They are read once, by the given settings."""
+def test_a_candidate_that_needs_other_messages_is_refused(change: str, said: str) -> None:
+    """The lines are decoded once, with the given settings."""
     with pytest.raises(SettingsError, match=said):
         tuned([Candidate(change, (change,))], 50, 25)
 
 
 def test_the_default_grid_is_smoothing_views_and_half_lives_and_loads() -> None:
-    """Each candidate's line is TOML, and settings; other views than of text stay."""
+    """Each candidate is valid TOML and valid settings; views that do not read text are kept."""
     mixed = load_settings(
         Path(SPAM),
         ['views=[{name="w", reader={kind="words"}}, {name="c", reader={kind="category", field="c"}}]'],
@@ -138,9 +138,9 @@ def test_the_default_grid_is_smoothing_views_and_half_lives_and_loads() -> None:
     assert len(candidates(timed, ())) == 16
 
 
-def test_a_grid_that_is_none_is_refused() -> None:
-    """By what it is, with what to write."""
-    with pytest.raises(SettingsError, match=r"is no line of a grid\. Write --grid table.key=value"):
+def test_a_grid_of_another_form_is_refused() -> None:
+    """The error quotes the line and the expected form, or the number of combinations."""
+    with pytest.raises(SettingsError, match=r"--grid alpha: expected table\.key=value,value\."):
         candidates(Settings(), ["alpha"])
     with pytest.raises(SettingsError, match="The grid has 100 combinations, more than 64"):
         candidates(Settings(), [f"a={','.join(map(str, range(10)))}", f"b={','.join(map(str, range(10)))}"])
@@ -156,15 +156,15 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_a_value_comes_back_from_its_toml(value: object) -> None:
-    """On one line, so that --set takes it."""
+def test_toml_writes_a_value_that_parses_to_the_same_value(value: object) -> None:
+    """It is one line, so that it can be passed to --set."""
     line = f"value = {toml(value)}"
     assert "\n" not in line
     assert tomllib.loads(line)["value"] == value
 
 
-def test_tune_says_whether_the_difference_is_noise(tmp_path: Path) -> None:
-    """And prints one object where it is asked to; standard input is refused."""
+def test_tune_prints_whether_the_difference_is_noise(tmp_path: Path) -> None:
+    """The sentence agrees with the JSON object; standard input is refused."""
     path = tmp_path / "mail.jsonl"
     path.write_bytes(b"\n".join(lines_of("mailbox")[:400]))
     words = ("tune", str(path), "--config", str(TEXTBOOK), "--grid", 'model.head="calibrated","product"')

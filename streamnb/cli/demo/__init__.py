@@ -1,4 +1,4 @@
-"""The demo: one command, its stage (broker, writer, engine, reader) and the mailbox that is played."""
+"""The demo: the command, its stage (broker, engine, writer and reader) and the generated mailbox."""
 
 from streamnb.cli.demo.command import demo
 

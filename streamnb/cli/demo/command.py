@@ -1,4 +1,4 @@
-"""`streamnb demo`: the engine on a broker of its own, over a generated mailbox."""
+"""`streamnb demo`: run the engine on a built-in broker, with a generated mailbox as the stream."""
 
 from __future__ import annotations
 
@@ -14,18 +14,32 @@ from streamnb.cli.options import (
 
 
 def demo(
-    messages: Annotated[int | None, typer.Option(help="Stop after this many; without it, at Ctrl-C.")] = None,
+    messages: Annotated[
+        int | None, typer.Option(help="Stop after this many messages; without it, run until Ctrl-C.")
+    ] = None,
     json: JsonOption = False,
-    rate: Annotated[float | None, typer.Option(help="Messages a second; 0 for as many as can be.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, another mailbox.")] = 0,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Messages per second; 0 is as fast as possible. Default: 40 on a terminal, otherwise 0."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Random seed of the generated mailbox.")] = 0,
     dataset: Annotated[
-        str | None, typer.Option(help="sms or trec07: river's data sets, where there is a network.")
+        str | None,
+        typer.Option(help="Use river's data set sms or trec07 instead, which is downloaded the first time."),
     ] = None,
     lines: Annotated[
-        bool, typer.Option("--lines", help="Only print the messages, as JSON lines for the other commands.")
+        bool,
+        typer.Option("--lines", help="Only print the messages as JSON lines, as input for other commands."),
     ] = False,
 ) -> None:
-    """Run the engine on a broker of its own, over a generated mailbox: live scores, no set-up."""
+    """Show live scores on a built-in broker, without any set-up.
+
+    The engine scores and learns a generated mailbox of ham and spam. On the screen each message has its
+    probability of spam, the predicted class, `=` if that is its label, `x` if not or `?` without a label, and
+    the number of its unknown words.
+    """
     if lines:
         _print_mail(seed, messages)
         return

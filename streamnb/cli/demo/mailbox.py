@@ -1,13 +1,13 @@
-"""The demo's stream: a small research group's mailbox, written as it is read, with a story.
+"""The demo's stream: the generated mailbox of a small research group, with events that test a model.
 
-Ham is what colleagues write. Spam comes in campaigns, each with its own words, one replacing another
-about every 400 messages. Half-way through the demo somebody writes "NeurIPS" for the first time: a word
-that no class has ever taught. Names, tickets and amounts keep the vocabulary growing for ever. Some ham
-is about invoices and prizes, some spam is dressed as a colleague: a plain online naive Bayes gets 96 to
-98 % of the first 1,000 right and 98 % of the first 10,000, and is not meant to get all.
+Ham is mail from colleagues. Spam comes in campaigns, each with its own words; a new campaign replaces the
+previous one about every 400 messages. Half-way through the demo the word "NeurIPS" appears for the first
+time, which no class has learned. Names, tickets and amounts keep the vocabulary growing forever. Some ham is
+about invoices and prizes, and some spam imitates a colleague: a plain online naive Bayes predicts 96 to 98 %
+of the first 1,000 messages and 98 % of the first 10,000 correctly, and no model is expected to reach 100 %.
 
-Everything is drawn by one `random.Random.random`, the one method whose numbers Python promises to keep;
-choices and shuffles are made here. The same seed is the same mailbox everywhere.
+All random numbers come from one `random.Random.random`, the only method whose numbers Python promises not to
+change; choices are made here. The same seed gives the same mailbox on every machine and version of Python.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ UNLABELLED_SHARE = 0.02
 CAMPAIGNS = ("pills", "loans", "crypto", "parcels", "lottery", "jobs", "diets")
 _SHORTEST, _LONGER = 360, 81  # a campaign lasts 360 to 440 messages, ham included
 _AWKWARD_HAM = 0.06  # ham about invoices and prizes
-_DRESSED_SPAM = 0.08  # spam dressed as a colleague
+_DRESSED_SPAM = 0.08  # spam that imitates a colleague
 _LEFT_OVER = 0.06  # spam of the campaign before
-_NEURIPS_SHARE = 0.05  # of ham, once the word is out
+_NEURIPS_SHARE = 0.05  # of ham, after the word's first use
 
-# A rule is a name and its alternatives, after the colon or on indented lines, divided by ` | `. A text is
-# one alternative, every `{name}` in it replaced by a text of that rule. Not rules but made by the program:
-# {ticket}, {amount}, {few} and {many} are numbers, {subject} and {pitch} what a mail is about, and in spam
-# {brand} is its campaign's own.
+# A rule is a name and its alternatives, after the colon or on indented lines, separated by ` | `. A text is
+# one alternative, with every `{name}` in it replaced by a text of that rule. Some names are not rules; the
+# program fills them: {ticket}, {amount}, {few} and {many} with numbers, {subject} and {pitch} with the topic
+# of a mail, and in spam {brand} with the campaign's brand.
 _GRAMMAR = """
 ham: {hello} {subject} {bye} | {subject} {bye} | {hello} {subject} | {subject}
 subject: {meeting} | {meeting} | {review} | {review} | {travel} | {family} | {reading} | {reading} | {office}
@@ -183,14 +183,14 @@ _SLOT = re.compile(r"\{([^}]+)\}")
 
 
 def _write(rule: str, bound: dict[str, str], draw: Callable[[], float]) -> str:
-    """One text by a rule, its slots filled from left to right; `bound` names what is not drawn."""
+    """Return a random text of a rule; its slots are filled from left to right, first from `bound`."""
 
     def fill(slot: re.Match[str]) -> str:
         name = slot[1]
         if name in bound:
             return bound[name]
         if name == "amount":
-            return str(10 + int(9_000 * draw() * draw()))  # small sums more often
+            return str(10 + int(9_000 * draw() * draw()))  # small amounts are more frequent
         if name in {"few", "many"}:
             return str(2 + int((60 if name == "few" else 900) * draw()))
         return _write(name, bound, draw)
@@ -200,23 +200,23 @@ def _write(rule: str, bound: dict[str, str], draw: Callable[[], float]) -> str:
 
 
 def mailbox(seed: int = 0, n: int | None = None, *, neurips_at: int = 500) -> Iterator[Mail]:
-    """The messages of the mailbox, in order.
+    """Return the messages of the mailbox, in order.
 
     Parameters
     ----------
     seed : int
-        The same seed is the same stream, on every machine and version of Python.
+        The same seed gives the same stream, on every machine and version of Python.
     n : int or None
-        How many messages; ``None`` for ever.
+        Number of messages; ``None`` is without end.
     neurips_at : int
-        How many messages come before the first that says "NeurIPS", so that it stands half-way through
-        a demo of twice as many. At least 0.
+        Number of messages before the first one that contains "NeurIPS"; at least 0. The demo passes half of
+        its messages.
 
     Yields
     ------
     dict
-        ``id``, ``text`` of 5 to 40 words, and ``label``: ``"ham"``, ``"spam"`` or ``None``. Where
-        something happens, also ``story``: one short line for those who watch.
+        ``id``, ``text`` of 5 to 40 words, and ``label``: ``"ham"``, ``"spam"`` or ``None``. At an event, such
+        as a new campaign, also ``story``: a short line that the demo prints.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def mailbox(seed: int = 0, n: int | None = None, *, neurips_at: int = 500) -> It
     [('mail-0000001', 'ham'), ('mail-0000002', 'ham')]
     """
     if neurips_at < 0 or (n is not None and n < 0):
-        raise ValueError(f"a mailbox has no negative places: n={n}, neurips_at={neurips_at}")
+        raise ValueError(f"n and neurips_at must not be negative: n={n}, neurips_at={neurips_at}")
     return _mails(Random(seed).random, n, neurips_at)  # noqa: S311
 
 

@@ -1,8 +1,8 @@
-"""The demo: the engine as it runs in earnest, on an embedded broker, over a stream with a story.
+"""The demo's stage: the engine on an embedded broker, between a writer of mail and a reader of scores.
 
-Three parts, as in a real deployment, each with a client of its own: somebody who writes mail into a topic,
-the engine, and somebody who reads the scores. The writer stays less than `AHEAD_MAX` messages ahead, because
-the embedded broker keeps a short log.
+There are three parts, as in a real deployment, each with its own Kafka client: a thread that writes mail to
+a topic, the engine, and a thread that reads the scores. The writer stays less than `AHEAD_MAX` messages ahead
+of the reader, because the embedded broker keeps a short log.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from streamnb.transports.kafka import KafkaSink, KafkaSource
 
 AHEAD_MAX = 2000
 REPORT_EVERY = 200
-NONSENSE_EVERY = 300  # a record that is no message, so that a dead letter is seen
-TERMINAL_RATE = 40.0  # messages a second that an eye can follow
+NONSENSE_EVERY = 300  # send a record that is not a message, to show a dead letter
+TERMINAL_RATE = 40.0  # messages per second that a person can follow
 
 Mail = Mapping[str, str | None]
 
 
 class Demo:
-    """A stage with everything on it; use it in a ``with`` block.
+    """The broker, the engine and both threads; use it in a ``with`` block.
 
     Parameters
     ----------
     messages : int, optional
-        How many; without it the demo goes on until it is stopped.
+        Number of messages; without it the demo runs until it is stopped.
     seed : int
     rate : float, optional
-        Messages a second, 0 for as many as can be; by default a readable pace on a terminal, else 0.
+        Messages per second, 0 for as fast as possible; by default `TERMINAL_RATE` on a terminal, otherwise 0.
     dataset : {"sms", "trec07"}, optional
-        River's data set in place of the generated mailbox.
+        One of river's data sets instead of the generated mailbox.
     quiet : bool
-        Show nothing.
+        Print nothing.
 
     Raises
     ------
     StreamnbError
-        The embedded broker or the data set cannot be had.
+        The embedded broker does not start, or the data set is not available.
     """
 
     def __init__(
@@ -108,12 +108,12 @@ class Demo:
         self._stack.close()
 
     def stop(self) -> None:
-        """End the demo after the batch in hand."""
+        """Stop the demo after the engine's current batch."""
         self._stopped.set()
         self.engine.stop()
 
     def run(self) -> dict[str, object]:
-        """Run until every message is scored or `stop` is called; returns the summary.
+        """Run until every message is scored or `stop` is called, and return the summary.
 
         Raises
         ------
@@ -237,40 +237,43 @@ def _line(mail: Mail, posterior: Mapping[str, float], prediction: object, unknow
 
 
 def message_of(mail: Mail) -> dict[str, str]:
-    """What of a mail goes into the topic."""
+    """Return the part of a mail that is sent to the topic: id, text and label, without the story."""
     parts = {name: mail[name] for name in ("id", "text", "label")}
     return {name: part for name, part in parts.items() if part is not None}
 
 
 def stream(dataset: str | None, seed: int, n: int | None) -> Iterator[Mail]:
-    """The demo's mail: generated, or of a data set of river's; n messages, or without end."""
+    """Return the demo's mail, generated or from one of river's data sets: `n` messages, or without end."""
     if dataset is None:
         return mailbox(seed=seed, n=n, neurips_at=500 if n is None else n // 2)
     return islice(_of_river(dataset), n)
 
 
 def _of_river(name: str) -> Iterator[Mail]:
-    """A data set of river's, which downloads it once.
+    """Yield the messages of one of river's data sets; river downloads it the first time.
 
     Raises
     ------
     SettingsError
-        There is none of that name here.
+        The name is not one of the two data sets.
     TransportError
-        It cannot be downloaded.
+        The data set cannot be downloaded.
     """
     from river import datasets
 
     kinds = {"sms": datasets.SMSSpam, "trec07": datasets.TREC07}
     if name not in kinds:
-        raise SettingsError(f"There is no data set `{name}`.", "Choose sms or trec07, or leave it out.")
+        raise SettingsError(
+            f"There is no data set `{name}`.", "Choose sms or trec07, or leave --dataset out."
+        )
     data = kinds[name]()  # type: ignore[no-untyped-call] # river's data sets have no types
     try:
         if not data.is_downloaded:
             data.download(verbose=False)  # type: ignore[no-untyped-call] # likewise
     except OSError as error:
         raise TransportError(
-            f"The data set `{name}` cannot be downloaded: {error}.", "Without --dataset no network is needed."
+            f"The data set `{name}` cannot be downloaded: {error}.",
+            "Leave --dataset out: the generated mailbox needs no network.",
         ) from error
     for i, (x, y) in enumerate(data, 1):
         text = "\n".join(str(x[field]) for field in ("subject", "body") if field in x)

@@ -1,4 +1,4 @@
-"""Peers to compare with over the same stream: river, scikit-learn, vowpalwabbit, and the plainest of ours."""
+"""Peers, the models that `evaluate --compare` knows: river, scikit-learn, vowpalwabbit, plain naive Bayes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Maker = Callable[[Settings, Sequence[Label]], OnlineModel]
 
 
 def plain(settings: Settings, classes: Sequence[Label]) -> NaiveBayes:
-    """Multinomial naive Bayes with Laplace 1 over the first view's tokens, unknown ones smoothed."""
+    """Return streamnb's multinomial naive Bayes with Laplace 1 on the first text view's tokens."""
     reader = _readers(settings)[0]
     view = View("words", reader, Multinomial(Laplace(1.0), "counts", "smooth"))
     return NaiveBayes([view], head="product", tokenizer=settings.tokens, classes_max=max(256, len(classes)))
@@ -40,26 +40,26 @@ PEERS: dict[str, Maker] = {
     "vw-tokens": _vowpal("", ours=True),
     "vw-l5-tokens": _vowpal("-l 5", ours=True),
 }
-"""By the names that `evaluate --compare` knows. ``-tokens`` is on the tokens of the configuration's views of
-text, each once a message; the others read words by themselves."""
+"""The peers by their names in `evaluate --compare`. Names with ``-tokens``, and mnb, read the tokens of the
+configuration's views of text; the others split the text with their own tokenizers. ``-l5`` is the rate 5."""
 
 
 def peer(name: str, settings: Settings, classes: Sequence[Label]) -> OnlineModel:
-    """A peer that has learned nothing.
+    """Return a new peer that has learned nothing.
 
     Parameters
     ----------
     name : str
         One of `PEERS`.
     settings : Settings
-        Say which fields are text and what its tokens are.
+        They name the fields that hold text, and define its tokens.
     classes : sequence of Label
-        In the order of their first appearance.
+        All classes, in the order of their first appearance.
 
     Raises
     ------
     SettingsError
-        There is no such peer, its package is not installed, or the settings have no view of text.
+        The name is unknown, the peer's package is not installed, or no view of the settings reads text.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def peer(name: str, settings: Settings, classes: Sequence[Label]) -> OnlineModel
     make = PEERS.get(name)
     if make is None:
         raise SettingsError(
-            f"`{name}` is nothing to compare with.", f"Name a .toml file or one of {', '.join(PEERS)}."
+            f"`{name}` is not a model to compare with.", f"Name a .toml file or one of {', '.join(PEERS)}."
         )
     return make(settings, classes)
 
@@ -79,5 +79,7 @@ def peer(name: str, settings: Settings, classes: Sequence[Label]) -> OnlineModel
 def _readers(settings: Settings) -> list[TextReader]:
     readers = [view.reader for view in settings.views if reads_text(view.reader)]
     if not readers:
-        raise SettingsError("No view reads text, and the peers read nothing else.", "Add one to `[[views]]`.")
+        raise SettingsError(
+            "No view reads text, which the model to compare with needs.", "Add a view of text to `[[views]]`."
+        )
     return readers

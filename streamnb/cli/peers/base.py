@@ -1,4 +1,4 @@
-"""What every peer is to a judge: texts and labels in, the scores of before each label out."""
+"""Base class of the peers: scores texts, then learns their labels, behind the Protocol `OnlineModel`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Peer(ABC):
     Parameters
     ----------
     fields : sequence of str
-        The fields of a message that hold its text, which are read as one.
+        The fields of a message that hold its text; they are joined to one text.
     classes : sequence of Label
-        All there will be: most peers must be told before they begin. One that was never labelled counts
-        as not learned all the same.
+        All classes of the stream, because most peers must know them in advance. A class still counts as not
+        learned until its first label.
     """
 
     lag = 1
-    """Messages that are scored together, then learned together; 1 is a peer that learns one by one."""
+    """Number of messages that are scored together, then learned together; 1 for strictly one by one."""
 
     def __init__(self, fields: Sequence[str], classes: Sequence[Label]) -> None:
         self.fields = tuple(fields)
@@ -37,29 +37,30 @@ class Peer(ABC):
 
     @abstractmethod
     def log_scores(self, texts: list[str]) -> list[list[float]]:
-        """Of each text, per class, the log of its posterior up to a constant."""
+        """Return, for each text and class, the log of the posterior up to a constant per text."""
 
     @abstractmethod
     def learn(self, texts: list[str], columns: list[int]) -> None:
-        """Learn texts and the columns of their classes."""
+        """Learn texts, given the column number of each one's class."""
 
     def step(self, batch: Batch) -> Scores:
         """Score each message, then learn it if it has a label, `lag` messages at a time.
 
-        A class counts as learned from the message after its first label on, in a peer that lags too.
+        A class counts as learned from the message after its first label, even if `lag` is more than 1, so
+        that every peer is judged on the same messages.
 
         Raises
         ------
         DataError
-            A label is none of the classes.
+            A label is not among the classes.
         """
         index = {label: c for c, label in enumerate(self.classes)}
         texts = self._texts(batch)
         for label in batch.labels:
             if label is not None and label not in index:
                 raise DataError(
-                    f"The label {label!r} is not among the classes that the peers were told of.",
-                    "Name every class in `model.classes`, or leave it empty.",
+                    f"The label {label!r} is not among the classes given to the models to compare with.",
+                    "List every class in `model.classes`, or leave it empty to find them in the file.",
                 )
         columns = [None if label is None else index[label] for label in batch.labels]
         u = np.empty((len(texts), len(self.classes)))
@@ -101,17 +102,17 @@ class Peer(ABC):
 
 
 def package(name: str, module: str, extra: str = "compare") -> ModuleType:
-    """A peer's package.
+    """Import a peer's package and return its module.
 
     Raises
     ------
     SettingsError
-        It is not installed.
+        The package is not installed.
     """
     try:
         return import_module(module)
     except ImportError as error:
         raise SettingsError(
-            f"The package {name} is not installed, so there is nothing to compare with.",
-            f"pip install 'streamnb[{extra}]'",
+            f"The package {name} is not installed, which this comparison needs.",
+            f"Install it: pip install 'streamnb[{extra}]'",
         ) from error

@@ -11,7 +11,7 @@ from streamnb.cli.peers.base import Peer, package
 
 
 class RiverNB(Peer):
-    """`BagOfWords | MultinomialNB`; its words are its own."""
+    """The river pipeline `BagOfWords | MultinomialNB`; it splits the text with river's tokenizer."""
 
     def __init__(self, fields: Sequence[str], classes: Sequence[Label]) -> None:
         super().__init__(fields, classes)
@@ -25,7 +25,7 @@ class RiverNB(Peer):
         self._model = bayes(alpha=1.0)
 
     def log_scores(self, texts: list[str]) -> list[list[float]]:
-        """The joint log likelihood: its posterior is the softmax of it, and underflows on long texts."""
+        """Return the joint log likelihood, because river's own posterior underflows on long texts."""
         (text,) = texts
         joint = self._model.joint_log_likelihood(self._words.transform_one(text))
         if not joint:
@@ -33,6 +33,6 @@ class RiverNB(Peer):
         return [[joint.get(label, -math.inf) for label in self.classes]]
 
     def learn(self, texts: list[str], columns: list[int]) -> None:
-        """One message."""
+        """Learn one message."""
         (text,), (c,) = texts, columns
         self._model.learn_one(self._words.transform_one(text), self.classes[c])

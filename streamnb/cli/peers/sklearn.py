@@ -1,4 +1,4 @@
-"""scikit-learn's multinomial naive Bayes over hashed words, which learns by the batch."""
+"""scikit-learn's multinomial naive Bayes over hashed words; it learns in batches of 100 messages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from streamnb.base import Label
 from streamnb.cli.peers.base import Peer, package
 
 FEATURES = 1 << 18
-"""Every `partial_fit` walks them all: more cost more, fewer make words collide."""
+"""Number of hashed features. `partial_fit` takes time proportional to it; with fewer, more words collide."""
 
 
 class SklearnNB(Peer):
-    """`HashingVectorizer` and `MultinomialNB`; its words are its own.
+    """`HashingVectorizer` and `MultinomialNB`; it splits the text with scikit-learn's tokenizer.
 
-    100 messages are scored, then learned, since one by one would take milliseconds each; before the first it
-    says nothing. Laplace 1 counts every feature there may be, not only those met, which costs it dearly.
+    100 messages are scored, then learned, because learning one by one would take milliseconds per message.
+    The first 100 get a uniform posterior. Laplace 1 smooths over all 262,144 features, not only over the
+    words that occurred, which makes its probabilities much worse.
     """
 
     lag = 100
@@ -31,13 +32,13 @@ class SklearnNB(Peer):
         self._begun = False
 
     def log_scores(self, texts: list[str]) -> list[list[float]]:
-        """The joint log likelihood."""
+        """Return the joint log likelihood, or zeros before the first batch was learned."""
         if not self._begun:
             return [[0.0] * len(self.classes)] * len(texts)
         found: list[list[float]] = self._model.predict_joint_log_proba(self._words.transform(texts)).tolist()
         return found
 
     def learn(self, texts: list[str], columns: list[int]) -> None:
-        """A batch."""
+        """Learn a batch of messages."""
         self._model.partial_fit(self._words.transform(texts), columns, classes=range(len(self.classes)))
         self._begun = True

@@ -1,4 +1,4 @@
-"""vowpalwabbit's logistic regression, on its own words or on ours."""
+"""vowpalwabbit's logistic regression, on words split at white space or on streamnb's tokens."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ OPTIONS = "--quiet --loss_function logistic --link logistic -b 24"
 P_MIN = 1e-15
 
 Line = Callable[[str], str]
-"""An unlabelled line of vowpalwabbit's input, from a text."""
+"""A function that returns an unlabelled line of vowpalwabbit's input format for a text."""
 
 _SPACE = str.maketrans({"|": " ", ":": " ", "\n": " ", "\r": " "})
 
 
 class VowpalWabbit(Peer):
-    """Logistic regression; one against all with more than two classes.
+    """vowpalwabbit's logistic regression; one-against-all with more than two classes.
 
     Parameters
     ----------
     fields, classes
         See `Peer`.
     options : str
-        Over `OPTIONS`: ``-l 5`` is the rate at which it is strong.
+        Command line options added to `OPTIONS`. ``-l 5`` sets a learning rate at which it does well.
     line : callable
+        Formats a text as input, see `Line`.
     """
 
     def __init__(self, fields: Sequence[str], classes: Sequence[Label], options: str, line: Line) -> None:
@@ -42,20 +43,25 @@ class VowpalWabbit(Peer):
         self._line = line
 
     def log_scores(self, texts: list[str]) -> list[list[float]]:
-        """The log of its posterior."""
+        """Return the log of its posterior."""
         (text,) = texts
         answer = self._model.predict(self._line(text))
         p = [1.0 - answer, answer][: len(self.classes)] if self._two else answer
         return [[math.log(max(each, P_MIN)) for each in p]]
 
     def learn(self, texts: list[str], columns: list[int]) -> None:
-        """One message: with two classes the second is 1 and the first -1, otherwise they count from 1."""
+        """Learn one message.
+
+        With two classes vowpalwabbit's labels are -1 and 1, with more they are numbered from 1.
+        """
         (text,), (c,) = texts, columns
         self._model.learn(f"{2 * c - 1 if self._two else c + 1} {self._line(text)}")
 
 
 def own_words(text: str) -> str:
-    """A text as it is, split by vowpalwabbit at white space; bar and colon have a meaning there.
+    """Return a text as input that vowpalwabbit splits at white space.
+
+    Bars and colons, which have a meaning in its format, become spaces.
 
     Examples
     --------
@@ -66,9 +72,10 @@ def own_words(text: str) -> str:
 
 
 def our_tokens(readers: Sequence[TextReader], tokenizer: Tokenizer) -> Line:
-    """Lines of the tokens that those views read, each once, a namespace a view.
+    """Return a function that formats a text as the distinct tokens of some views, one namespace per view.
 
-    No token of two characters and more holds a ``%``, so that escaped ones stay tokens of their own.
+    Bars, colons and spaces in a token are escaped with ``%``. No token of two or more characters contains a
+    ``%``, so an escaped token cannot equal another one.
     """
 
     def line(text: str) -> str:

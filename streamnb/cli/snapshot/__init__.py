@@ -1,4 +1,4 @@
-"""`streamnb snapshot`: look into snapshots, compare and add them, keep them, go back."""
+"""`streamnb snapshot`: inspect, verify, compare, merge, export, pin and restore snapshots."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from streamnb.cli.snapshot.pin import pin, unpin
 from streamnb.cli.snapshot.rollback import rollback
 from streamnb.cli.snapshot.verify import verify
 
-app = typer.Typer(no_args_is_help=True, help="Look into snapshots, keep them, go back.")
+app = typer.Typer(no_args_is_help=True, help="Inspect, compare, merge, export and restore snapshots.")
 for _command in (inspect, verify, diff, merge, export, pin, unpin, rollback):
     app.command()(_command)

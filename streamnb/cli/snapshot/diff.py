@@ -1,4 +1,4 @@
-"""`streamnb snapshot diff`: what differs between two snapshots."""
+"""`streamnb snapshot diff`: print the differences of two snapshots."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 def diff(
     before: SnapshotArgument,
     after: SnapshotArgument,
-    top: Annotated[int, typer.Option(help="Counts to name.", min=0)] = 10,
+    top: Annotated[int, typer.Option(help="Number of changed counts to list.", min=0)] = 10,
     json: JsonOption = False,
 ) -> None:
-    """Say what differs between two snapshots: settings, offsets, classes, the counts that changed most."""
+    """Print the differences of two snapshots.
+
+    Compares settings, offsets, classes and token counts, and lists the counts that changed most.
+    """
     from streamnb.storage import read_snapshot
 
     found = snapshot_difference(read_snapshot(before), read_snapshot(after), top)
@@ -52,16 +55,16 @@ class Change(NamedTuple):
 
 
 class SnapshotDifference(NamedTuple):
-    """What tells one snapshot from another.
+    """The differences of two snapshots.
 
     Parameters
     ----------
     same_state : bool
-        Whether their digests are equal.
+        Whether the digests of their states are equal.
     settings, offsets, classes : list of str
-        A line for each that differs: ``what: before -> after``.
+        One line per difference: ``name: before -> after``.
     tokens_changed : int
-        Tokens with another count in some class, or in one of the two only.
+        Tokens whose count differs in at least one class.
     most_changed : list of Change
         The counts that differ most.
     """
@@ -75,18 +78,18 @@ class SnapshotDifference(NamedTuple):
 
 
 def snapshot_difference(before: Snapshot, after: Snapshot, top: int = 10) -> SnapshotDifference:
-    """Compare two snapshots, of one stream or of two.
+    """Compare two snapshots, of the same stream or of different ones.
 
     Parameters
     ----------
     before, after : Snapshot
     top : int
-        How many of the most changed counts to name.
+        Length of `SnapshotDifference.most_changed`.
 
     Raises
     ------
     SnapshotError
-        One of them cannot be restored here.
+        This version of streamnb cannot restore one of them.
     """
     from streamnb.base import differences
     from streamnb.config import restore_model

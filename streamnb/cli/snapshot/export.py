@@ -1,4 +1,4 @@
-"""`streamnb snapshot export`: counts or weights as a table."""
+"""`streamnb snapshot export`: write a snapshot's counts or linear weights to a CSV or Parquet file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,18 @@ def export(
     snapshot: SnapshotArgument,
     output: OutputOption,
     weights: Annotated[
-        bool, typer.Option("--weights", help="Export the weights of the linear boundary.")
+        bool,
+        typer.Option("--weights", help="Export the weights of the linear decision boundary, not the counts."),
     ] = False,
     classes: Annotated[
-        str | None, typer.Option(metavar="FIRST,SECOND", help="Between which; needed where there are more.")
+        str | None,
+        typer.Option(
+            metavar="FIRST,SECOND",
+            help="With --weights: the two classes to separate; required if the model has more than two.",
+        ),
     ] = None,
 ) -> None:
-    """Write a snapshot's counts, or linear weights, as CSV or Parquet, by the ending of the name."""
+    """Export counts or linear weights to a .csv or .parquet file."""
     from streamnb.cli.snapshot import tables
     from streamnb.config import load_snapshot, restore_model
 
@@ -41,5 +46,7 @@ def _pair(classes: str | None) -> tuple[str, str] | None:
         return None
     first, comma, second = classes.partition(",")
     if not comma:
-        raise SettingsError(f"--classes {classes!r} is not two classes.", "Write --classes spam,ham.")
+        raise SettingsError(
+            f"--classes {classes!r} is not two classes.", "Separate them by a comma: --classes spam,ham."
+        )
     return first, second

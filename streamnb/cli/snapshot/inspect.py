@@ -1,4 +1,4 @@
-"""`streamnb snapshot inspect`: what a snapshot holds."""
+"""`streamnb snapshot inspect`: print what a snapshot holds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from streamnb.cli.options import (
 
 
 def inspect(snapshot: SnapshotArgument, json: JsonOption = False) -> None:
-    """Show what a snapshot holds; every byte of it is checked on the way."""
+    """Print what a snapshot holds.
+
+    Prints number, time, classes, digests, offsets and sections. Every byte is checked while it is read.
+    """
     from streamnb.base import fingerprint, to_rows
     from streamnb.storage import read_snapshot
 

@@ -1,4 +1,4 @@
-"""`streamnb snapshot merge`: what two engines have learned, in one snapshot."""
+"""`streamnb snapshot merge`: add up what two engines have learned, in one snapshot."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ def merge(
     second: SnapshotArgument,
     output: OutputOption,
     statistics_only: Annotated[
-        bool, typer.Option("--statistics-only", help="Leave the offsets out, for `run --from`.")
+        bool, typer.Option("--statistics-only", help="Leave the offsets out: the result is for `run --from`.")
     ] = False,
 ) -> None:
-    """Add what two snapshots have learned; refused where both have read the same partition."""
+    """Add up what two snapshots have learned, in a new snapshot.
+
+    It is an error if both have read the same partition, unless --statistics-only is passed.
+    """
     from streamnb.storage import read_snapshot, write_snapshot
 
     both = merged(read_snapshot(first), read_snapshot(second), statistics_only=statistics_only)
@@ -35,19 +38,20 @@ def merge(
 
 
 def merged(first: Snapshot, second: Snapshot, *, statistics_only: bool = False) -> Snapshot:
-    """One snapshot of what two have learned.
+    """Return one snapshot with everything that two snapshots have learned.
 
     Parameters
     ----------
     first, second : Snapshot
-        The settings are the first's.
+        The result has the settings of `first`.
     statistics_only : bool
-        Leave offsets and accounts out, for `run --from`; else a partition may stand in one of them only.
+        Leave offsets and accounts out, so that the result is for `run --from`. Otherwise no partition may be
+        in both snapshots.
 
     Raises
     ------
     SnapshotError
-        They count otherwise, or read the same partition, so that records would count twice.
+        Their models count differently, or both have read the same partition, whose records would count twice.
     """
     from streamnb import __version__
     from streamnb.base import Snapshot
@@ -62,7 +66,8 @@ def merged(first: Snapshot, second: Snapshot, *, statistics_only: bool = False) 
         model.merge(other)
     except ValueError as error:
         raise SnapshotError(
-            f"The two cannot be merged: {error}.", "See `streamnb snapshot diff` for what they differ in."
+            f"The two snapshots cannot be merged: {error}.",
+            "`streamnb snapshot diff` prints how they differ.",
         ) from error
     frozen = model.freeze()
     digests = [snapshot.digest["all"] for snapshot in (first, second)]
@@ -83,10 +88,14 @@ def merged(first: Snapshot, second: Snapshot, *, statistics_only: bool = False) 
 
 
 def _check_apart(first: Snapshot, second: Snapshot) -> None:
-    hint = "`--statistics-only` adds what they learned, and leaves the offsets out."
+    hint = "Pass `--statistics-only` to merge what they learned, without the offsets."
     for name, known in first.source.items():
         if second.source.get(name, known) != known:
-            raise SnapshotError(f"The {name} is {known} in one and {second.source[name]} in the other.", hint)
+            raise SnapshotError(
+                f"The {name} is {known} in the first snapshot and {second.source[name]} in the second.", hint
+            )
     both = sorted(first.accounts.keys() & second.accounts.keys())
     if both:
-        raise SnapshotError(f"Both have read {', '.join(map(str, both))}: records would count twice.", hint)
+        raise SnapshotError(
+            f"Both snapshots have read {', '.join(map(str, both))}: records would count twice.", hint
+        )

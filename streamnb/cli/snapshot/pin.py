@@ -1,4 +1,4 @@
-"""`streamnb snapshot pin` and `unpin`: keep a snapshot whatever comes after it."""
+"""`streamnb snapshot pin` and `unpin`: protect a snapshot from removal, or end that protection."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from streamnb.cli.options import (
     DirectoryArgument,
     SequenceArgument,
 )
-from streamnb.storage import pin as pin_snapshot
-from streamnb.storage import unpin as unpin_snapshot
 
 
 def pin(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
-    """Keep a snapshot whatever comes after it."""
+    """Pin a snapshot, so that it is never removed as expired."""
+    from streamnb.storage import pin as pin_snapshot
+
     pin_snapshot(directory, sequence)
     print(f"snapshot {sequence} stays until it is unpinned")
 
 
 def unpin(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
-    """Let a pinned snapshot go when its time has come."""
+    """Unpin a snapshot, so that it is removed once it expires."""
+    from streamnb.storage import unpin as unpin_snapshot
+
     unpin_snapshot(directory, sequence)
     print(f"snapshot {sequence} is no longer pinned")

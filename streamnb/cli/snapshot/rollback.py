@@ -1,4 +1,4 @@
-"""`streamnb snapshot rollback`: go back to a kept snapshot."""
+"""`streamnb snapshot rollback`: make an earlier snapshot the one the engine resumes from."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from streamnb.errors import SettingsError
 
 
 def rollback(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
-    """Go back to a snapshot; the engine must be stopped. Newer ones are set aside, and none is deleted."""
+    """Go back to an earlier snapshot; stop the engine first.
+
+    The engine then resumes from that snapshot. Newer snapshots are moved aside, none is deleted.
+    """
     from streamnb.storage import SET_ASIDE, SnapshotDirectory
 
     if not directory.is_dir():
-        raise SettingsError(f"{directory} is not a directory.", "Name the engine's `snapshots.directory`.")
+        raise SettingsError(f"{directory} is not a directory.", "Pass the engine's `snapshots.directory`.")
     store = SnapshotDirectory(directory)
     try:
         now = store.roll_back(sequence)

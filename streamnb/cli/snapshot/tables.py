@@ -1,4 +1,4 @@
-"""A snapshot's counts or weights as a table for other tools: CSV by itself, Parquet through pyarrow."""
+"""Write a snapshot's counts or weights as a table for other tools: CSV, or Parquet with pyarrow."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Row = tuple[str, str, str, float]
 
 COUNTS = ("view", "token", "class", "count")
 WEIGHTS = ("view", "feature", "class", "weight")
-_ROWS = 100_000  # written at once
+_ROWS = 100_000  # per write, so that a large table is never in memory as a whole
 
 
 def counts(model: NaiveBayes) -> Iterator[Row]:
-    """View, token, class and count, of every count that is not 0.
+    """Yield view, token, class and count of every count that is not 0.
 
     Examples
     --------
@@ -40,15 +40,16 @@ def counts(model: NaiveBayes) -> Iterator[Row]:
 
 
 def weights(snapshot: Snapshot, classes: tuple[Label, Label] | None = None) -> Iterator[Row]:
-    """View, feature, class and weight of the straight boundary; the intercept has neither view nor feature.
+    """Yield view, feature, class and weight of the linear boundary between two classes, intercept first.
 
-    The calibrated head has no straight boundary: its counts are read as the raw posterior reads them, with
-    the product head and the classes' own shares.
+    The row of the intercept has neither view nor feature. The calibrated head has no linear boundary; for it,
+    the weights of the raw posterior are returned, which uses the same counts with the product head and the
+    classes' own shares as prior.
 
     Raises
     ------
     SnapshotError
-        The boundary is not straight, or it is not said between which classes.
+        The model has no linear boundary, or there are more than two classes and `classes` is not given.
     """
     settings = decode_settings(snapshot.settings, "the snapshot")
     model = NaiveBayes(
@@ -73,20 +74,20 @@ def weights(snapshot: Snapshot, classes: tuple[Label, Label] | None = None) -> I
 
 
 def write(path: Path, names: tuple[str, ...], rows: Iterable[Row]) -> int:
-    """A table into a new file, in the format that its name ends in; returns its size in bytes.
+    """Write a table to a file, in the format of its file name extension, and return the file's size in bytes.
 
     Raises
     ------
     SettingsError
         The name ends in neither ``.csv`` nor ``.parquet``, or pyarrow is not installed.
     StorageError
-        It could not be written; nothing is there.
+        The file could not be written; no part of it is left.
     """
     if path.suffix == ".csv":
         return files.write_new(path, _csv(names, rows))
     if path.suffix == ".parquet":
         return files.write_new(path, _parquet(names, rows))
-    raise SettingsError(f"{path} says no format.", "Let the name end in .csv or .parquet.")
+    raise SettingsError(f"The format of {path} is not known.", "Let the name end in .csv or .parquet.")
 
 
 def _csv(names: tuple[str, ...], rows: Iterable[Row]) -> Iterator[bytes]:
@@ -105,7 +106,8 @@ def _parquet(names: tuple[str, ...], rows: Iterable[Row]) -> Iterator[bytes]:
         from pyarrow import parquet
     except ModuleNotFoundError as error:
         raise SettingsError(
-            "Parquet needs pyarrow.", "pip install 'streamnb[export]', or export to a .csv file."
+            "Parquet needs the package pyarrow, which is not installed.",
+            "Install it: pip install 'streamnb[export]', or export to a .csv file.",
         ) from error
     few = pa.dictionary(pa.int32(), pa.string())
     types = [few, pa.string(), few, pa.float64()]

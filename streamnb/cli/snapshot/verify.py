@@ -1,4 +1,4 @@
-"""`streamnb snapshot verify`: check every byte of a snapshot."""
+"""`streamnb snapshot verify`: check that a snapshot is intact and can be restored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from streamnb.cli.options import (
 
 
 def verify(snapshot: SnapshotArgument) -> None:
-    """Check every byte, restore the state, and compute its digest again."""
+    """Check that a snapshot is intact.
+
+    Every byte is checked, the model is restored, and its digest is computed again.
+    """
     from streamnb.config import verify_snapshot
 
     print(f"{snapshot}: whole; digest {verify_snapshot(snapshot)}")
