@@ -229,7 +229,7 @@ class Rig:
         self.metrics = Metrics()
         self.model = parts.pop("classifier", None) or NaiveBayes(TEXT_ONLY)
         decoder = parts.pop("decoder", None) or Decoder(MessageFields())
-        evaluation = LiveEvaluation(parts.pop("evaluation", None), parts.pop("drift", None))
+        evaluation = parts.pop("evaluation", None) or LiveEvaluation()
         whole: dict[str, Any] = {
             "model": Model("test", self.model, decoder, parts.pop("guard", None)),
             "source": MemorySource(self.log),
