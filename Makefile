@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 KAFKA_PORT ?= 9092
 RUNS ?= 20000
 SEED ?= 0
-ASAN_TESTS ?= tests/naive_bayes/kernel/test_kernel.py tests/naive_bayes/kernel/test_kernel_blocks.py tests/naive_bayes/kernel/test_kernel_memory.py tests/naive_bayes/statistics/test_counts.py tests/wire/test_template.py
+ASAN_TESTS ?= tests/naive_bayes/kernel tests/naive_bayes/statistics/test_counts.py tests/wire/test_template.py
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test asan fuzz check format bench docs kafka kafka-stop clean
@@ -34,7 +34,7 @@ test: install  ## run the tests; with Java 17 and Maven also against a real brok
 asan: install  ## run the kernel's tests with the kernel under AddressSanitizer
 	@set -e; at=$$(mktemp -d); trap 'rm -rf "$$at"' EXIT; \
 	mkdir "$$at/copy"; cp -r streamnb tests pyproject.toml README.md LICENSE "$$at/copy"; \
-	rm -f "$$at"/copy/streamnb/_kernel/*.so "$$at"/copy/streamnb/_kernel/*.c; \
+	find "$$at"/copy/streamnb -name '*.so' -delete -o -name '*.c' -delete; \
 	CFLAGS="-fsanitize=address -fno-omit-frame-pointer" LDFLAGS=-fsanitize=address \
 		$(CURDIR)/$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir "$$at" "$$at/copy"; \
 	$(CURDIR)/$(BIN)/python -m zipfile -e "$$at"/*.whl "$$at/copy"; cd "$$at/copy"; \

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, freethreading_compatible=True
+# Twin of: streamnb.wire.template
 """The compiled twin of `streamnb.wire.template.filled`: the parts of a row go from where they are into the row."""
 
 import numpy as np

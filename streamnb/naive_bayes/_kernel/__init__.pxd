@@ -1,0 +1,1 @@
+# Twin of: nothing; it makes this package one that Cython can cimport from

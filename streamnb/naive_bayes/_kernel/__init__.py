@@ -13,10 +13,11 @@ import numpy as np
 from streamnb.base import twins
 
 if TYPE_CHECKING:
+    from streamnb.naive_bayes._kernel.absent_words import AbsentWords
     from streamnb.naive_bayes._kernel.buffers import Buffer
     from streamnb.naive_bayes._kernel.counts import CountStore
-    from streamnb.naive_bayes._kernel.occurrences import AbsentWords
-    from streamnb.naive_bayes._kernel.per_name import FieldTotal, Moments
+    from streamnb.naive_bayes._kernel.field_totals import FieldTotal
+    from streamnb.naive_bayes._kernel.moments import Moments
     from streamnb.naive_bayes._kernel.step import Driver
 
     compiled: bool
@@ -27,10 +28,11 @@ __all__ = ["AbsentWords", "CountStore", "Driver", "FieldTotal", "Moments", "comp
 compiled, reason = False, "STREAMNB_PURE is set"
 if twins.WANTED:
     try:
+        from streamnb.naive_bayes._kernel.absent_words import AbsentWords
         from streamnb.naive_bayes._kernel.buffers import Buffer
         from streamnb.naive_bayes._kernel.counts import CountStore
-        from streamnb.naive_bayes._kernel.occurrences import AbsentWords
-        from streamnb.naive_bayes._kernel.per_name import FieldTotal, Moments
+        from streamnb.naive_bayes._kernel.field_totals import FieldTotal
+        from streamnb.naive_bayes._kernel.moments import Moments
         from streamnb.naive_bayes._kernel.step import Driver
     except ImportError as error:
         reason = twins.not_built(error)

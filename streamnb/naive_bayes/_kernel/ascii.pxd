@@ -1,8 +1,8 @@
-# ASCII eight characters at a time, each in its byte of one word: what they are, and their lower case.
+# Twin of: streamnb.naive_bayes.features.alphabet
 #
-# A loop over single characters stumbles at the end of every token, where the processor guessed that the word
-# would go on. Here a text becomes bitmaps of 64 characters, and its tokens are what lies between set bits.
-# That this is the alphabet of `streamnb.naive_bayes.features.tokenizer` is tested character by character.
+# Classifies ASCII characters eight at a time, one in each byte of a 64-bit integer, and puts them into lower case.
+# A loop over single characters mispredicts a branch at the end of every token. Here a text becomes bitmaps of
+# 64 characters, and a token lies between two set bits. A test compares every ASCII character with the alphabet.
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy

@@ -1,3 +1,5 @@
+# Twin of: nothing; the plain statistics keep their numbers in Python's lists and dicts
+
 from libc.stdint cimport uint8_t, uint64_t
 
 

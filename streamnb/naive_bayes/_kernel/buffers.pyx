@@ -1,4 +1,5 @@
 # cython: language_level=3, freethreading_compatible=True
+# Twin of: nothing; the plain statistics keep their numbers in Python's lists and dicts
 """Buffers that a store fills and that arrays may look at without a copy.
 
 A snapshot is read straight into buffers, and a store takes them over; what a store freezes is its own, which
@@ -12,7 +13,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
-from streamnb.naive_bayes._kernel.tokens cimport SLACK
+from streamnb.naive_bayes._kernel.tokenizer cimport SLACK
 
 cdef extern from *:
     """

@@ -1,3 +1,5 @@
+# Twin of: streamnb.naive_bayes.statistics.counts
+
 from libc.stdint cimport uint64_t
 
 from streamnb.naive_bayes._kernel.buffers cimport Buffer

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=False
+# Twin of: streamnb.naive_bayes.statistics.counts
 """The compiled twin of `streamnb.naive_bayes.statistics.counts`: the same store, in one hash table.
 
 The table is memory that a batch may move while it runs without the GIL. So each store has a lock, which a
@@ -22,10 +23,10 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
 from streamnb.naive_bayes._kernel.buffers cimport Buffer, found_under, resized
-from streamnb.naive_bayes._kernel.checks cimport LANES, check_rows, check_slots, is_text
-from streamnb.naive_bayes._kernel.rarest cimport rarest
-from streamnb.naive_bayes._kernel.statements cimport Statements
-from streamnb.naive_bayes._kernel.tokens cimport SLACK
+from streamnb.naive_bayes._kernel.count_arrays cimport LANES, check_rows, check_slots, is_text
+from streamnb.naive_bayes._kernel.eviction cimport rarest
+from streamnb.naive_bayes._kernel.digest cimport Statements
+from streamnb.naive_bayes._kernel.tokenizer cimport SLACK
 from streamnb.naive_bayes._kernel.table cimport (
     HASH_VERSION, Table, find, has_room, hash_bytes, insert, move_rows, place_rows, size_of, start_of, view_of
 )

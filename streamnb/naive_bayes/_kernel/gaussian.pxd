@@ -1,17 +1,14 @@
-# A number's normals, in C: the twins of `Gaussian.log_density` and `Moments.add`. The order of every sum is
-# the plain one, so that the bits are the same.
+# Twin of: streamnb.naive_bayes.event_models.gaussian
+#
+# The log density of a number. The order of every sum is the plain one, so that the bits are the same.
 
 from libc.math cimport exp, isnan, log, log1p
 from libc.stdint cimport int64_t, uint64_t
 
+from streamnb.naive_bayes._kernel.moments cimport MomentSums, pooled_variance
+
 cdef enum:
     BY_CLASS, BY_ALL, BY_GIVEN  # whose variance
-
-
-cdef struct Moments:  # of one number, per class
-    double* n
-    double* mean
-    double* squares
 
 
 cdef struct Normals:  # a Gaussian's parameters, and the constants of the plain module
@@ -21,33 +18,6 @@ cdef struct Normals:  # a Gaussian's parameters, and the constants of the plain 
     double robust
     double variance_min
     double broad
-
-
-cdef inline void add_number(const Moments* moments, double x, uint64_t c, double weight) noexcept nogil:
-    """The twin of `Moments.add`."""
-    cdef double n = moments.n[c] + weight
-    cdef double step = x - moments.mean[c]
-    cdef double more
-    moments.mean[c] = x if moments.n[c] == 0 else moments.mean[c] + step * weight / n
-    moments.n[c] = n
-    more = weight * step * (x - moments.mean[c])
-    moments.squares[c] += more if more > 0.0 else 0.0
-
-
-cdef inline double pooled_variance(const Moments* moments, uint64_t n_classes, double* weight) noexcept nogil:
-    """The twin of `Moments.pooled`: the variance, and into `weight` what it is of."""
-    cdef double n = 0.0, mean = 0.0, squares = 0.0, step, together
-    cdef uint64_t c
-    for c in range(n_classes):
-        if moments.n[c] == 0:
-            continue
-        step = moments.mean[c] - mean
-        together = n + moments.n[c]
-        squares += moments.squares[c] + step * step * (n * moments.n[c] / together)
-        mean += step * (moments.n[c] / together)
-        n = together
-    weight[0] = n
-    return squares / n if n != 0 else 0.0
 
 
 cdef inline double log_normal(double x, double mean, double variance) noexcept nogil:
@@ -64,7 +34,7 @@ cdef inline double at_least(double variance, double least) noexcept nogil:
 
 
 cdef inline void add_log_density(
-    const Moments* moments,
+    const MomentSums* moments,
     uint64_t n_classes,
     const Normals* normals,
     double x,

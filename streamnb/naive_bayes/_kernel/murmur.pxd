@@ -1,5 +1,7 @@
-# MurmurHash3 x64 128 with seed 0 (Austin Appleby, public domain), as `mmh3.hash128` computes it: the hash
-# behind digests and behind the order in which rare tokens are let go.
+# Twin of: nothing; the plain modules use `mmh3`
+#
+# MurmurHash3 x64 128 with seed 0 (Austin Appleby, public domain), as `mmh3.hash128` computes it. Digests are
+# sums of it, and eviction orders equally rare tokens by it.
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy

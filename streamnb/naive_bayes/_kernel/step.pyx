@@ -1,74 +1,74 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The compiled twin of `NaiveBayes.step`: same order, same formulas, same bits.
+# Twin of: streamnb.naive_bayes.model.step, streamnb.naive_bayes.model.scoring
+"""The compiled driver: `step` scores and learns a batch with the plain twin's order, formulas and bits.
 
-The plain modules are the specification; each function here and in the rooms beside names the one it is the
-twin of. What the views look at is read with the GIL held; then the batch is scored and learned without it,
-message by message. The counts live in C. The rest of the state, small arrays that `State` and
-`CalibratedHead` own, is copied in at the start of a batch and back at its end. The room is long because a
-class of Cython's is in one file; what is a function of its own stands in the rooms beside.
+The fields of a batch are read with the GIL held; then the batch is scored and learned without it, message by
+message. The counts live in C. The rest of the state, small arrays that `State` and `CalibratedHead` own, is
+copied in at the start of a batch and back at its end. Each function names its plain twin. The file is long
+because Cython keeps a class in one file; whatever needs no state of the class is in another file.
 """
 
 import numpy as np
 
 cimport cython
 
-from streamnb.naive_bayes.posterior import calibrated_head as plain_head
-from streamnb.naive_bayes.statistics import steady_normal as plain_normal
+from streamnb.base import WEIGHT_MAX, Batch, Flag, Scores, checked_labels
+from streamnb.naive_bayes.event_models import Bernoulli
+from streamnb.naive_bayes.event_models import gaussian as plain_gaussian
+from streamnb.naive_bayes.event_models import multinomial as plain_multinomial
+from streamnb.naive_bayes.event_models.priors import UniformPrior
+from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace
 from streamnb.naive_bayes.features.readers import (
     Categories, Category, CharacterGrams, Ends, Flags, Number, Numbers, Terms, WordPairs, Words, parts_of,
 )
-from streamnb.base import NUMBER_MAX, WEIGHT_MAX, Batch, Scores, checked_labels
-from streamnb.naive_bayes.event_models import Bernoulli, Categorical
-from streamnb.naive_bayes.event_models import gaussian as plain_gaussian
-from streamnb.naive_bayes.event_models import multinomial as plain_multinomial
+from streamnb.naive_bayes.features.stop_words import stop_words_of
+from streamnb.naive_bayes.posterior import calibrated_head as plain_head
+from streamnb.naive_bayes.statistics import steady_normal as plain_normal
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN as _FORGOTTEN
 from streamnb.naive_bayes.statistics.plan import Plan
-from streamnb.naive_bayes.features.values import TERM_COUNT_MAX, category_counts, number, term_counts, text_of
-from streamnb.naive_bayes.event_models.priors import UniformPrior
-from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace
-from streamnb.naive_bayes.features.stop_words import stop_words_of
 
-from cpython.long cimport PyLong_AsLongLongAndOverflow
-from libc.math cimport INFINITY, NAN, exp2, fabs, isnan, ldexp, log, sqrt
+from libc.math cimport INFINITY, NAN, exp2, isnan, ldexp, log, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from streamnb.naive_bayes._kernel cimport coins, evidence, head
+from streamnb.naive_bayes._kernel cimport absent_words, bernoulli, calibrated_head, multinomial
+from streamnb.naive_bayes._kernel.absent_words cimport AbsentWords
+from streamnb.naive_bayes._kernel.bernoulli cimport add_flag, says_true
+from streamnb.naive_bayes._kernel.calibrated_head cimport Head, HeadConstants, form_opinion, learn
+from streamnb.naive_bayes._kernel.categorical cimport add_category
 from streamnb.naive_bayes._kernel.counts cimport CountStore
-from streamnb.naive_bayes._kernel.drops cimport Drops, drop, load_drops
-from streamnb.naive_bayes._kernel.evidence cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, Constants
-from streamnb.naive_bayes._kernel.features cimport (
+from streamnb.naive_bayes._kernel.entities cimport MAIL, NUMBERS, URLS
+from streamnb.naive_bayes._kernel.field_totals cimport FieldSums
+from streamnb.naive_bayes._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, Normals, add_log_density
+from streamnb.naive_bayes._kernel.message_features cimport BatchReader, Inbox
+from streamnb.naive_bayes._kernel.moments cimport MomentSums, add_number
+from streamnb.naive_bayes._kernel.multinomial cimport (
+    SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, VIEW_FEATURES, Constants
+)
+from streamnb.naive_bayes._kernel.odds cimport log_odds, log_odds_of, never_labelled, soften
+from streamnb.naive_bayes._kernel.readers cimport (
     BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, ENDS, GIVEN, LOGS_BITS,
-    NUMBER, PAIRS, STAMP, WORDS, Feature, Features, Given, Log, Part, View, count_features, give, read_view,
-    take_given, weigh
+    LOG_WEIGHT_OF_ONE, NUMBER, PAIRS, STAMP, WORDS, Feature, Features, Given, Log, Part, View, count_features,
+    read_view, take_given, weigh
 )
-from streamnb.naive_bayes._kernel.fields cimport Total, add_category, add_flag, says_true
-from streamnb.naive_bayes._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, Moments, Normals, add_log_density, add_number
-from streamnb.naive_bayes._kernel.head cimport (
-    Head, HeadConstants, Normal, add_to, centre_and_clip, form_opinion, learn, log_odds, log_odds_of,
-    never_labelled, normal_evidence, soften
-)
-from streamnb.naive_bayes._kernel.named cimport BlockReader
-from streamnb.naive_bayes._kernel.occurrences cimport AbsentWords
+from streamnb.naive_bayes._kernel.steady_normal cimport Normal, NormalConstants, add_to, centre_and_clip, normal_evidence
 from streamnb.naive_bayes._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
-from streamnb.naive_bayes._kernel.tokens cimport (
-    PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII, PyUnicode_KIND, Scratch, Text, Tokens, alphabet, grow,
-    point_at, read_tokens
-)
-from streamnb.naive_bayes._kernel.whole cimport MAIL, NUMBERS, URLS
-
-cdef enum:  # streamnb.base.batch.Flag
-    EMPTY = 1
-    TRUNCATED = 2
-    CLASS_LIMIT = 4
+from streamnb.naive_bayes._kernel.token_filter cimport Drops, drop, load_drops
+from streamnb.naive_bayes._kernel.tokenizer cimport Scratch, Text, Tokens, alphabet, read_tokens
+from streamnb.naive_bayes._kernel.values cimport BlockReader
 
 cdef enum:
     AHEAD = 64  # features whose rows are fetched together
 
 cdef uint64_t LAST_STAMP = 0xFFFFFFFE00000000
 _NO_AGES = np.empty((4, 0))
-cdef double EXACT = 9007199254740992.0  # from here on not every integer is a float
+
+cdef int64_t EMPTY = int(Flag.EMPTY), TRUNCATED = int(Flag.TRUNCATED), CLASS_LIMIT = int(Flag.CLASS_LIMIT)
+
+# What C needs while it compiles cannot be read from the plain modules, so it is compared with them.
+if (VIEW_FEATURES, LOG_WEIGHT_OF_ONE) != (plain_multinomial.VIEW_FEATURES, 256 * plain_multinomial.log_weight(1.0)):
+    raise ImportError("it was compiled with other constants than `event_models.multinomial` has")
 
 _READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Ends: ENDS, Number: NUMBER}
 _BLOCKS = {Categories: BLOCK_CATEGORIES, Flags: BLOCK_FLAGS, Numbers: BLOCK_NUMBERS}
@@ -87,10 +87,12 @@ HEAD.evidence_rate = plain_head.EVIDENCE_RATE
 HEAD.meta_rate = plain_head.META_RATE
 HEAD.offset_rate = plain_head.OFFSET_RATE
 HEAD.eta_low, HEAD.eta_high = plain_head.NOISE_BOUNDS
-HEAD.clip = plain_normal.META_CLIP
-HEAD.pseudo_messages = plain_normal.META_PSEUDO_MESSAGES
 HEAD.square_start = plain_head.ACCUMULATOR_START
 HEAD.eta_square_start = plain_head.NOISE_ACCUMULATOR_START
+
+cdef NormalConstants NORMAL
+NORMAL.clip = plain_normal.META_CLIP
+NORMAL.pseudo_messages = plain_normal.META_PSEUDO_MESSAGES
 
 cdef double FORGOTTEN = _FORGOTTEN
 
@@ -109,18 +111,6 @@ cdef struct Age:  # of the message in hand, in a model that forgets; see `stream
     double scale
     double grown
     double shift
-
-
-cdef struct Inbox:  # what the views look at in a batch, message by message; kept for the next batch
-    Text* texts
-    uint64_t texts_capacity
-    Given given
-    uint64_t* given_ends  # by message and field
-    uint64_t given_ends_capacity
-    double* numbers  # by message and field
-    uint64_t numbers_capacity
-    double* lengths
-    uint64_t lengths_capacity
 
 
 @cython.final
@@ -143,12 +133,11 @@ cdef class Driver:
     cdef Age age
     cdef double head_at
     cdef Constants evidence_constants
-    cdef HeadConstants head_constants
+    cdef NormalConstants normal_constants
     cdef uint64_t max_tokens
     cdef CountStore store  # while a batch runs
-    cdef list groups, given_fields, number_fields, coins
-    cdef list blocks  # their readers
-    cdef Inbox inbox
+    cdef BatchReader reader
+    cdef list bernoulli_views
     cdef Scratch scratch
     cdef Drops drops
     cdef bint has_drops
@@ -157,7 +146,7 @@ cdef class Driver:
     cdef uint64_t new_rows, new_bytes  # features of the message that no class has taught, and their length
     # the state while a batch runs
     cdef Head head
-    cdef Moments* moments
+    cdef MomentSums* moments
     cdef double* class_counts
     cdef double* block
     cdef int64_t* active
@@ -173,7 +162,7 @@ cdef class Driver:
     def __cinit__(self, model):
         cdef uint64_t i
         self.n_views, self.fades = len(model.views), model.decay is not None
-        self.evidence_constants, self.head_constants = EVIDENCE, HEAD
+        self.evidence_constants, self.normal_constants = EVIDENCE, NORMAL
         self.age = Age(0.0, 1.0, 1.0, 0.0)
         self.views = <View*>calloc(self.n_views, sizeof(View))
         self.features.ends = <uint64_t*>calloc(self.n_views + 1, sizeof(uint64_t))
@@ -181,7 +170,7 @@ cdef class Driver:
         self.features.seen = <uint64_t*>calloc(1024, sizeof(uint64_t))
         if not (self.views and self.features.ends and self.features.seen):
             raise MemoryError("no memory for a driver")
-        self.groups, self.given_fields, self.number_fields, self.coins, self.blocks = [], [], [], [], []
+        self.reader, self.bernoulli_views = BatchReader(), []
         self._keep_logs()
         counted = list(model.counts)
         self.first_tokens = -1
@@ -189,16 +178,16 @@ cdef class Driver:
             self._describe(self.views + i, view, counted)
         for i, view in enumerate(model.views):
             if type(view.reader) in _BLOCKS:  # after the other given tokens
-                self.views[i].group = len(self.given_fields) + len(self.blocks)
-                self.blocks.append(BlockReader(view, model.views, self.views[i].group, self.views[i].store))
+                self.views[i].group = len(self.reader.given_fields) + len(self.reader.blocks)
+                self.reader.blocks.append(BlockReader(view, model.views, self.views[i].group, self.views[i].store))
         for kind in (Terms, (Words, WordPairs, CharacterGrams, Ends)):  # text before terms
             for i in reversed(range(self.n_views)):
                 if isinstance(model.views[i].reader, kind):
                     self.first_tokens = i
-        self.n_groups, self.n_given = len(self.groups), len(self.given_fields) + len(self.blocks)
-        self.n_numbers = len(self.number_fields)
+        self.n_groups, self.n_given = len(self.reader.groups), len(self.reader.given_fields) + len(self.reader.blocks)
+        self.n_numbers = len(self.reader.number_fields)
         self.tokens = <Tokens*>calloc(2 * self.n_groups + 1, sizeof(Tokens))
-        self.moments = <Moments*>calloc(self.n_numbers + 1, sizeof(Moments))
+        self.moments = <MomentSums*>calloc(self.n_numbers + 1, sizeof(MomentSums))
         if not (self.tokens and self.moments):
             raise MemoryError("no memory for a driver")
         self.scratch.alphabet = alphabet()
@@ -211,7 +200,7 @@ cdef class Driver:
         self.has_drops = self.drops.length_min > 1 or self.drops.slots != NULL
         self.calibrated = model.head is not None
         self.head.n_text_views = len(model.text_views)
-        self.head.n_features = 4 * len(model.text_views) + 2 + len(model.other_views)
+        self.head.n_features = VIEW_FEATURES * len(model.text_views) + 2 + len(model.other_views)
         self.raw = model.raw
         self.max_tokens = model.max_tokens or 0
         self.uniform = isinstance(model.prior, UniformPrior)
@@ -229,8 +218,8 @@ cdef class Driver:
         if into.reader in (NUMBER, BLOCK_NUMBERS):
             into.normals = _normals_of(event)
             if into.reader == NUMBER:
-                into.group = len(self.number_fields)
-                self.number_fields.append(reader.field)
+                into.group = len(self.reader.number_fields)
+                self.reader.number_fields.append(reader.field)
             return
         into.store = counted.index(view.name)
         into.weight = _WEIGHTS[view.weight]
@@ -239,9 +228,9 @@ cdef class Driver:
             into.pseudo, into.without = event.smoothing.a, event.smoothing.b
             return
         if into.reader == GIVEN:
-            into.group = len(self.given_fields)
+            into.group = len(self.reader.given_fields)
             is_terms = isinstance(reader, Terms)
-            self.given_fields.append((reader.field, is_terms, reader.above if is_terms else None))
+            self.reader.given_fields.append((reader.field, is_terms, reader.above if is_terms else None))
         elif into.reader != BLOCK_CATEGORIES:
             self._describe_parts(into, parts_of(reader))
         if into.reader in (CHARACTERS, ENDS):
@@ -251,8 +240,8 @@ cdef class Driver:
         into.logs = self.logs
         into.smoothing = SMOOTH_NONE
         if isinstance(event, Bernoulli):
-            self.coins.append((into - self.views, view.name))
-            into.is_coins, into.pseudo, into.without = True, event.smoothing.a, event.smoothing.b
+            self.bernoulli_views.append((into - self.views, view.name))
+            into.is_bernoulli, into.pseudo, into.without = True, event.smoothing.a, event.smoothing.b
         elif isinstance(event.smoothing, Laplace):
             into.smoothing = SMOOTH_LAPLACE
             into.pseudo = event.smoothing.alpha
@@ -275,11 +264,11 @@ cdef class Driver:
         if into.parts == NULL:
             raise MemoryError("no memory for a driver")
         for text, fields in parts:
-            if fields not in self.groups:
-                self.groups.append(fields)
+            if fields not in self.reader.groups:
+                self.reader.groups.append(fields)
             prefix = text.encode()
             part = into.parts + into.n_parts
-            part.group = self.groups.index(fields)
+            part.group = self.reader.groups.index(fields)
             part.prefix_size = len(prefix)
             part.prefix = <uint8_t*>malloc(len(prefix) + 1)
             if part.prefix == NULL:
@@ -310,7 +299,6 @@ cdef class Driver:
         free(self.scratch.signs)
         free(self.drops.bytes)
         free(self.drops.slots)
-        _empty(&self.inbox)
         free(self.block)
         free(self.active)
 
@@ -462,20 +450,15 @@ cdef class Driver:
             view.half, view.normals.pseudo_observations = view.as_set[2] * scale, view.as_set[3] * scale
         self.prior_smoothing = self.prior_as_set * scale
         self.evidence_constants.rare_tokens = EVIDENCE.rare_tokens * scale
-        self.head_constants.pseudo_messages = HEAD.pseudo_messages * scale
+        self.normal_constants.pseudo_messages = NORMAL.pseudo_messages * scale
 
     cdef _done(self, model, classes, Inbox* inbox):
         """After a batch: `classes` are those it may have brought, `None` if nothing was learned."""
         self.store.tidy()
         self.store = None
-        self._keep(inbox)
+        self.reader.keep(inbox)
         if classes is not None:
             self._store(model, classes[: self.n_classes])
-
-    cdef _keep(self, Inbox* inbox):
-        """Keep what was read into for the next batch; one that read meanwhile has left another."""
-        _empty(&self.inbox)
-        self.inbox = inbox[0]
 
     cdef _begin(
         self,
@@ -493,97 +476,18 @@ cdef class Driver:
         The inbox is taken out while it is read into: values may run code of their own, which may use the model,
         but not teach it a class more than the `n_known` for which there is room in what was prepared.
         """
-        inbox[0] = self.inbox
-        memset(&self.inbox, 0, sizeof(Inbox))
-        cdef list names = []  # of the values of blocks
+        self.reader.take(inbox)
         try:
-            if (
-                grow(<void**>&inbox.texts, &inbox.texts_capacity, n * self.n_groups + 1, sizeof(Text)) != 0
-                or grow(<void**>&inbox.lengths, &inbox.lengths_capacity, n + 1, sizeof(double)) != 0
-                or grow(<void**>&inbox.numbers, &inbox.numbers_capacity, n * self.n_numbers + 1, sizeof(double)) != 0
-                or grow(
-                    <void**>&inbox.given_ends, &inbox.given_ends_capacity, n * self.n_given + 1, sizeof(uint64_t)
-                ) != 0
-            ):
-                raise MemoryError("no memory for a batch")
-            self._read_texts(fields, n, inbox, alive)
-            self._read_numbers(fields, n, inbox)
-            self._read_given(fields, n, inbox, names)
+            names = self.reader.read(fields, n, inbox, alive)
             if <uint64_t>len(model.classes) != n_known:
                 raise RuntimeError("a value of a message taught the model a class while it was read")
             self._load(model, width)
-            self._find_statistics(model, n, width, y, inbox, names)
+            self.reader.find_statistics(model, n, width, y, inbox, names)
         except BaseException:
-            self._keep(inbox)
+            self.reader.keep(inbox)
             raise
         self.store = model.counts
         self.features.seed = self.store.table.seed
-
-    cdef _read_texts(self, fields, uint64_t n, Inbox* inbox, list alive):
-        cdef uint64_t i, group
-        cdef bint single = self.n_groups == 1 and len(self.groups[0]) == 1
-        column = fields.get(self.groups[0][0]) if single else None
-        single = isinstance(column, list) and len(column) >= n
-        if self.n_groups == 0:
-            memset(inbox.lengths, 0, n * sizeof(double))
-            return
-        for i in range(n):
-            if single and type((<list>column)[i]) is str and PyUnicode_KIND((<list>column)[i]) == 1:  # no surrogates
-                alive.append(point_at(inbox.texts + i, (<list>column)[i]))
-                inbox.lengths[i] = log(1.0 + <double>inbox.texts[i].size)
-                continue
-            characters = {}
-            for group in range(self.n_groups):
-                whole = text_of(self.groups[group], fields, i, characters)
-                alive.append(point_at(inbox.texts + i * self.n_groups + group, whole))
-            inbox.lengths[i] = log(1.0 + <double>sum(characters.values()))
-
-    cdef _read_numbers(self, fields, uint64_t n, Inbox* inbox):
-        cdef uint64_t i, group
-        for i in range(n if self.n_numbers else 0):
-            for group in range(self.n_numbers):
-                field = self.number_fields[group]
-                inbox.numbers[i * self.n_numbers + group] = number(_value(fields, field, i), field)
-
-    cdef _read_given(self, fields, uint64_t n, Inbox* inbox, list names):
-        """Categories and terms, as tokens with counts, end to end; and the values of blocks after them."""
-        cdef uint64_t i, at = 0
-        cdef Given* given = &inbox.given
-        cdef bytes text
-        given.n = given.size = 0
-        for i in range(n if self.n_given else 0):
-            for field, is_terms, above in self.given_fields:
-                value = _value(fields, field, i)
-                if not is_terms or type(value) is not dict or not _take_terms(given, <dict>value, above):
-                    counts = term_counts(value, field, above) if is_terms else category_counts(value, field)
-                    for token, count in counts.items():
-                        text = (<str>token).encode()
-                        if give(given, <const char*>text, len(text), count) != 0:
-                            raise MemoryError("no memory for a batch")
-                inbox.given_ends[at] = given.n
-                at += 1
-            for block in self.blocks:
-                (<BlockReader>block).read(fields, i, given, names)
-                inbox.given_ends[at] = given.n
-                at += 1
-
-    cdef _find_statistics(self, model, uint64_t n, uint64_t width, const int64_t* y, Inbox* inbox, list names):
-        """What is known of each name of a block; names that are to be learned become known here."""
-        cdef uint64_t i, j, group, at = 0
-        cdef Given* given = &inbox.given
-        cdef BlockReader block
-        if not self.blocks:
-            return
-        if grow(<void**>&given.of, &given.of_capacity, given.n + 1, sizeof(void*)) != 0:
-            raise MemoryError("no memory for a batch")
-        for block in self.blocks:
-            block.begin(model)
-        for i in range(n):
-            for block in self.blocks:
-                group = i * self.n_given + block.group
-                for j in range(inbox.given_ends[group - 1] if group else 0, inbox.given_ends[group]):
-                    given.of[j] = block.find(names[at], y[i] >= 0, width)
-                    at += 1
 
     cdef tuple _classes(self, model, batch, bint learn):
         """All classes at the end of the batch, each label's index (-1 none, -2 one class too many), weights."""
@@ -652,9 +556,9 @@ cdef class Driver:
             self.head_at = NAN if model.decay.head_at is None else model.decay.head_at
         for c in range(self.n_classes):
             self.class_counts[c] = model.class_counts[c]
-        for i, name in self.coins:
+        for i, name in self.bernoulli_views:
             (<AbsentWords>model.tallies[name]).reserve(width)
-            self.views[i].coins = (<AbsentWords>model.tallies[name]).coins
+            self.views[i].histograms = (<AbsentWords>model.tallies[name]).by_class
         for i, moments in enumerate(model.moments.values()):
             _fill(self.moments[i].n, moments.n)
             _fill(self.moments[i].mean, moments.mean)
@@ -671,7 +575,7 @@ cdef class Driver:
     cdef _store(self, model, classes):
         """And back: the classes that appeared, and everything that was learned."""
         cdef uint64_t i, n = self.n_classes
-        for block in self.blocks:
+        for block in self.reader.blocks:
             (<BlockReader>block).adopt()
         model.adopt(classes)
         model.class_counts, model.learned = _list(self.class_counts, n), self.learned
@@ -829,12 +733,12 @@ cdef class Driver:
             )
         elif view.reader > NUMBER:
             self._block_likelihood(table, inbox, i, v, z)
-        elif view.is_coins:
-            evidence.log_coins(
+        elif view.is_bernoulli:
+            bernoulli.log_bernoulli(
                 table, &self.features, view, v, self.active, self.n_active, self.base, self.present, self.certain, z
             )
         else:
-            evidence.log_likelihood(table, &self.features, view, v, self.active, self.n_active, self.base, z)
+            multinomial.log_likelihood(table, &self.features, view, v, self.active, self.n_active, self.base, z)
 
     cdef inline uint64_t _first_given(self, const Inbox* inbox, uint64_t i, uint64_t v) noexcept nogil:
         """Where view v's given tokens of message i begin."""
@@ -853,13 +757,13 @@ cdef class Driver:
             z[j] = 0.0
         for j in range(self._first_given(inbox, i, v), inbox.given_ends[i * self.n_given + view.group]):
             if view.reader == BLOCK_CATEGORIES:
-                add_category(table, feature, <Total*>given.of[j], view, self.active, self.n_active, z)
+                add_category(table, feature, <FieldSums*>given.of[j], view, self.active, self.n_active, z)
             elif view.reader == BLOCK_FLAGS:
                 add_flag(
                     table,
                     feature,
                     says_true(self.scratch.bytes + feature.start, feature.size),
-                    <Total*>given.of[j],
+                    <FieldSums*>given.of[j],
                     view,
                     self.active,
                     self.n_active,
@@ -867,7 +771,7 @@ cdef class Driver:
                 )
             elif given.of[j] != NULL:
                 add_log_density(
-                    <Moments*>given.of[j], self.n_classes, &view.normals, given.counts[j], self.active, self.n_active, z
+                    <MomentSums*>given.of[j], self.n_classes, &view.normals, given.counts[j], self.active, self.n_active, z
                 )
             feature += 1
 
@@ -877,17 +781,17 @@ cdef class Driver:
         cdef double* phi = self.head.phi
         for v in range(self.n_views):
             if self.views[v].reader < GIVEN:
-                evidence.against_rest(
+                multinomial.against_rest(
                     table, &self.features, self.views + v, v, self.active, S, &self.evidence_constants, self.base, self.d, phi
                 )
-                phi += 4 * S
-        normal_evidence(&self.head.length, inbox.lengths[i], self.active, S, &self.head_constants, phi)
-        normal_evidence(&self.head.unknown_share, unknown_share, self.active, S, &self.head_constants, phi + S)
+                phi += VIEW_FEATURES * S
+        normal_evidence(&self.head.length, inbox.lengths[i], self.active, S, &self.normal_constants, phi)
+        normal_evidence(&self.head.unknown_share, unknown_share, self.active, S, &self.normal_constants, phi + S)
         phi += 2 * S
         for v in range(self.n_views):
             if self.views[v].reader >= GIVEN:
                 self._view_likelihood(table, inbox, i, v, phi)
-                centre_and_clip(phi, S, HEAD.clip)
+                centre_and_clip(phi, S, NORMAL.clip)
                 phi += S
         form_opinion(&self.head, self.active, S)
 
@@ -955,16 +859,16 @@ cdef class Driver:
         cdef bint was_active
         cdef double* count
         cdef Feature* feature
-        cdef Total* field
+        cdef FieldSums* field
         cdef void** of
-        cdef coins.Coins* coin
+        cdef absent_words.Histogram* histogram
         if y == self.n_classes:
             if self._widen() != 0:
                 return -1
             self._add_class(y)
         for v in range(self.n_views):
             n_words = self.features.ends[v + 1] - self.features.ends[v]
-            if self.views[v].is_coins and coins.reserve(self.views[v].coins + y, n_words) != 0:
+            if self.views[v].is_bernoulli and absent_words.reserve(self.views[v].histograms + y, n_words) != 0:
                 return -1
         was_active = self.class_counts[y] > 0
         if self.fades:
@@ -998,7 +902,7 @@ cdef class Driver:
                 of = inbox.given.of + first
             if self.views[v].reader == BLOCK_NUMBERS:
                 for j in range(first, last):
-                    add_number(<Moments*>inbox.given.of[j], inbox.given.counts[j], y, weight)
+                    add_number(<MomentSums*>inbox.given.of[j], inbox.given.counts[j], y, weight)
                 continue
             total = 0.0
             for j in range(self.features.ends[v], self.features.ends[v + 1]):
@@ -1007,7 +911,7 @@ cdef class Driver:
                 if n == 0:
                     continue
                 if of != NULL:
-                    field = <Total*>of[j - self.features.ends[v]]
+                    field = <FieldSums*>of[j - self.features.ends[v]]
                     field.totals[y] += n
                     field.states += feature.row < 0
                 if feature.row < 0:
@@ -1015,14 +919,14 @@ cdef class Driver:
                         table, self.scratch.bytes + feature.start, feature.size, self.views[v].store, feature.hash
                     )
                 count = table.counts + <uint64_t>feature.row * table.n_classes + y
-                if self.views[v].is_coins:
-                    coins.move(self.views[v].coins + y, count[0], count[0] + n)
+                if self.views[v].is_bernoulli:
+                    absent_words.move(self.views[v].histograms + y, count[0], count[0] + n)
                 count[0] += n
                 total += n
             table.totals[self.views[v].store * table.n_classes + y] += total
-            if self.views[v].is_coins:
-                coin = self.views[v].coins + y
-                coins.heard(coin, coin.messages + weight)
+            if self.views[v].is_bernoulli:
+                histogram = self.views[v].histograms + y
+                absent_words.set_messages(histogram, histogram.messages + weight)
         self.class_counts[y] += weight
         self.learned += 1
         return 0
@@ -1031,7 +935,7 @@ cdef class Driver:
         """The twin of `Decay.fade_of_head` and `CalibratedHead.fade`; a half-life enters the steps nowhere else."""
         cdef double since = 0.0 if isnan(self.head_at) else self.age.instant - self.head_at
         since = since if since > 0.0 else 0.0
-        head.fade(&self.head, self.n_classes, exp2(-since), &HEAD)
+        calibrated_head.fade(&self.head, self.n_classes, exp2(-since), &HEAD)
         if isnan(self.head_at) or self.age.instant > self.head_at:
             self.head_at = self.age.instant
 
@@ -1061,9 +965,9 @@ cdef class Driver:
                 if self.moments[i].n[c] == 0:
                     self.moments[i].mean[c] = 0.0
         for v in range(self.n_views):
-            if self.views[v].is_coins:
+            if self.views[v].is_bernoulli:
                 for c in range(self.n_classes):
-                    coins.fade(self.views[v].coins + c, factor, least, self.class_counts[c])
+                    absent_words.fade(self.views[v].histograms + c, factor, least, self.class_counts[c])
         return 0
 
     cdef int _make_room(self, Table* table) noexcept nogil:
@@ -1080,10 +984,10 @@ cdef class Driver:
                     failed = -1
             self._look_up(table)
         for v in range(self.n_views):
-            if self.views[v].is_coins:
-                coins.recount_left(self.views[v].coins, table, self.views[v].store, self.class_counts)
+            if self.views[v].is_bernoulli:
+                absent_words.recount_left(self.views[v].histograms, table, self.views[v].store, self.class_counts)
         with gil:
-            for block in self.blocks:
+            for block in self.reader.blocks:
                 if (<BlockReader>block).kind != BLOCK_NUMBERS:
                     (<BlockReader>block).recount(table)
         return failed
@@ -1128,35 +1032,6 @@ cdef void _fade_sums(double* n, double* a, double* b, uint64_t n_classes, double
             b[c] = b[c] * left
 
 
-cdef bint _take_terms(Given* given, dict terms, above) except -1:
-    """`term_counts` of ASCII names and plain numbers; of anything else False, and nothing is taken."""
-    cdef uint64_t n = given.n, size = given.size
-    cdef bint is_flag = above is not None
-    cdef double least = above if is_flag else 0.0, most = NUMBER_MAX if is_flag else TERM_COUNT_MAX, x
-    cdef int overflow = 0
-    for name, count in terms.items():
-        if type(name) is not str or not PyUnicode_IS_ASCII(name):
-            break
-        if type(count) is float:
-            x = <double>count
-        elif type(count) is int or type(count) is bool:
-            x = <double>PyLong_AsLongLongAndOverflow(count, &overflow)
-            if overflow or fabs(x) >= EXACT:
-                break
-        else:
-            break
-        if not (-most if is_flag else 0.0) <= x <= most:
-            break
-        if is_flag:
-            x = 1.0 if x > least else 0.0
-        if x != 0 and give(given, PyUnicode_DATA(name), PyUnicode_GET_LENGTH(name), x) != 0:
-            raise MemoryError("no memory for a batch")
-    else:
-        return True
-    given.n, given.size = n, size
-    return False
-
-
 cdef Normals _normals_of(event):
     """A Gaussian's parameters."""
     cdef Normals normals
@@ -1165,22 +1040,6 @@ cdef Normals _normals_of(event):
     normals.pseudo_observations, normals.robust = event.pseudo_observations, event.robust
     normals.variance_min, normals.broad = plain_gaussian.VARIANCE_MIN, plain_gaussian.BROAD
     return normals
-
-
-cdef void _empty(Inbox* inbox) noexcept:
-    free(inbox.texts)
-    free(inbox.given.bytes)
-    free(inbox.given.ends)
-    free(inbox.given.counts)
-    free(inbox.given.of)
-    free(inbox.given_ends)
-    free(inbox.numbers)
-    free(inbox.lengths)
-
-
-def _value(fields, str field, uint64_t i):
-    column = fields.get(field)
-    return None if column is None else column[i]
 
 
 cdef _fill(double* into, values):

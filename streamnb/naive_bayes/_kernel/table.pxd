@@ -1,14 +1,16 @@
-# The hash table under all count views, as C: one table, exact token bytes in one arena, rows of counts.
+# Twin of: nothing; the plain counts are dicts
 #
-# A slot is 32 bits: as many as it takes hold a row number, the rest a part of the token's hash, so that a
-# probe rarely touches a row that is not the one it looks for. The hash is keyed by a seed that is drawn at
-# random for each store: messages are hostile, and nobody who writes them can aim at a slot. Nothing that is
-# computed depends on the seed. The memory is `CountStore`'s, in buffers; a table only points at it.
+# The hash table of all count views: one table, exact token bytes in one arena, rows of counts.
+#
+# A slot has 32 bits: the low bits hold a row number, the others a part of the token's hash, so that a probe
+# rarely touches the row of another token. The hash is keyed by a seed drawn at random for each store: messages
+# are hostile, and a sender who does not know the seed cannot choose tokens that collide. No result depends on
+# the seed. `CountStore` owns the memory in buffers; a table only points at it.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from streamnb.naive_bayes._kernel.tokens cimport SLACK
+from streamnb.naive_bayes._kernel.tokenizer cimport SLACK
 
 
 cdef extern from *:

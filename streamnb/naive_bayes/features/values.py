@@ -18,7 +18,7 @@ from streamnb.naive_bayes.features.readers import (
 )
 
 TERM_COUNT_MAX = 1e9
-_EXACT = 2.0**53  # below this every integer has a float of its own
+EXACT_BELOW = 2.0**53  # below this every integer has a float of its own
 
 
 def text_of(
@@ -228,7 +228,7 @@ def _json(value: object, field: str) -> str | None:
     if isinstance(value, float):
         if math.isinf(value):
             raise ValueError(f"field `{field}` must hold a finite number, not {value!r}")
-        if value.is_integer() and abs(value) < _EXACT:
+        if value.is_integer() and abs(value) < EXACT_BELOW:
             value = int(value)  # 1.0 is the category 1: data frames store integers with gaps as floats
     try:
         return orjson.dumps(value).decode()

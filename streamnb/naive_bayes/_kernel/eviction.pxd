@@ -1,6 +1,8 @@
+# Twin of: streamnb.naive_bayes.statistics.counts
+
 from libc.stdint cimport uint64_t
 
-from streamnb.naive_bayes._kernel.statements cimport Statements
+from streamnb.naive_bayes._kernel.digest cimport Statements
 from streamnb.naive_bayes._kernel.table cimport Table
 
 

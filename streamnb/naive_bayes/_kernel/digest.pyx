@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
+# Twin of: streamnb.naive_bayes.statistics.digest
 """Statements about tokens, as `streamnb.naive_bayes.statistics.digest` words them, put together and hashed without the GIL."""
 
 import numpy as np
@@ -9,7 +10,7 @@ from libc.string cimport memcpy
 
 from streamnb.naive_bayes._kernel.murmur cimport Hash128, murmur
 from streamnb.naive_bayes._kernel.table cimport Table, size_of
-from streamnb.naive_bayes._kernel.tokens cimport grow
+from streamnb.naive_bayes._kernel.tokenizer cimport grow
 
 
 cdef class Statements:

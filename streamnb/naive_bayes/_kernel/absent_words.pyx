@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=False
+# Twin of: streamnb.naive_bayes.statistics.absent_words
 """The compiled twin of `streamnb.naive_bayes.statistics.absent_words`: whoever calls holds the lock of the store it is made of."""
 
 import numpy as np
@@ -9,7 +10,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from streamnb.naive_bayes._kernel.coins cimport Coins, Step, all_absent, heard, move, reserve
+from streamnb.naive_bayes._kernel.absent_words cimport Entry, Histogram, all_absent, move, reserve, set_messages
 
 
 @cython.final
@@ -23,8 +24,8 @@ cdef class AbsentWords:
     def __dealloc__(self):
         cdef uint64_t c
         for c in range(self.capacity):
-            free(self.coins[c].steps)
-        free(self.coins)
+            free(self.by_class[c].entries)
+        free(self.by_class)
 
     def __reduce__(self):
         return _made, (self.messages, self.histograms)
@@ -33,29 +34,29 @@ cdef class AbsentWords:
     def messages(self):
         """Weight of the messages learned, per class."""
         cdef uint64_t c
-        return [self.coins[c].messages for c in range(self.n_classes)]
+        return [self.by_class[c].messages for c in range(self.n_classes)]
 
     @property
     def histograms(self):
         """Count to the number of words with that count, per class."""
         cdef uint64_t c, i
         return [
-            {self.coins[c].steps[i].count: self.coins[c].steps[i].words for i in range(self.coins[c].n)}
+            {self.by_class[c].entries[i].count: self.by_class[c].entries[i].words for i in range(self.by_class[c].n)}
             for c in range(self.n_classes)
         ]
 
     cdef reserve(self, uint64_t n_classes):
         """Room for so many classes, without messages."""
-        cdef Coins* coins
+        cdef Histogram* by_class
         if n_classes <= self.capacity:
             return
-        coins = <Coins*>calloc(n_classes, sizeof(Coins))
-        if coins == NULL:
-            raise MemoryError("no memory for the classes of coins")
+        by_class = <Histogram*>calloc(n_classes, sizeof(Histogram))
+        if by_class == NULL:
+            raise MemoryError("no memory for the classes of absent words")
         if self.capacity:
-            memcpy(coins, self.coins, self.capacity * sizeof(Coins))
-        free(self.coins)
-        self.coins, self.capacity = coins, n_classes
+            memcpy(by_class, self.by_class, self.capacity * sizeof(Histogram))
+        free(self.by_class)
+        self.by_class, self.capacity = by_class, n_classes
 
     def add_class(self):
         """Append a class, which may have learned already where a batch brought it."""
@@ -64,26 +65,26 @@ cdef class AbsentWords:
 
     def add(self, rows, words, class_index, weight=1.0):
         """Follow a message's words, before the rows do."""
-        cdef Coins* coins = self._of(class_index)
+        cdef Histogram* histogram = self._of(class_index)
         cdef double before
-        if reserve(coins, len(words)) != 0:
+        if reserve(histogram, len(words)) != 0:
             raise MemoryError("no memory for the counts of a message")
         for word, f in words.items():
             row = rows.get(word)
             before = 0.0 if row is None else row[class_index]
-            move(coins, before, before + f * weight)
-        heard(coins, coins.messages + weight)
+            move(histogram, before, before + f * weight)
+        set_messages(histogram, histogram.messages + weight)
 
     def remove(self, rows, amounts, class_index, weight=1.0):
         """Take a message of a weight back, and of each word's count an amount, before the rows do."""
-        cdef Coins* coins = self._of(class_index)
+        cdef Histogram* histogram = self._of(class_index)
         cdef double before
-        if reserve(coins, len(amounts)) != 0:
+        if reserve(histogram, len(amounts)) != 0:
             raise MemoryError("no memory for the counts of a message")
         for word, amount in amounts.items():
             before = rows[word][class_index]
-            move(coins, before, before - amount)
-        heard(coins, max(0.0, coins.messages - weight))
+            move(histogram, before, before - amount)
+        set_messages(histogram, max(0.0, histogram.messages - weight))
 
     def rebuild(self, rows, messages):
         """Begin again from the rows, as after a snapshot was read or rare words were let go."""
@@ -94,7 +95,7 @@ cdef class AbsentWords:
         """Whether no word stands in more messages of a class than there were."""
         cdef uint64_t c
         for c in range(self.n_classes):
-            if self.coins[c].n and self.coins[c].steps[self.coins[c].n - 1].count > self.coins[c].messages * (1 + 1e-9):
+            if self.by_class[c].n and self.by_class[c].entries[self.by_class[c].n - 1].count > self.by_class[c].messages * (1 + 1e-9):
                 return False
         return True
 
@@ -104,25 +105,25 @@ cdef class AbsentWords:
         cdef double total = all_absent(self._of(c), vocabulary, b, &certain)
         return total, certain
 
-    cdef Coins* _of(self, class_index) except NULL:
+    cdef Histogram* _of(self, class_index) except NULL:
         if not 0 <= class_index < self.n_classes:
             raise IndexError(f"there is no class {class_index} of {self.n_classes}")
-        return self.coins + <uint64_t>class_index
+        return self.by_class + <uint64_t>class_index
 
     cdef _fill(self, histograms, messages):
         """Take counts in rising order and how many words have each, a pair a class."""
         cdef uint64_t c, i, n = len(messages)
         self.reserve(n)
         for c, (counts, _) in enumerate(histograms):
-            self.coins[c].n = 0
-            if reserve(self.coins + c, len(counts)) != 0:
+            self.by_class[c].n = 0
+            if reserve(self.by_class + c, len(counts)) != 0:
                 raise MemoryError("no memory for the counts of a class")
         for c, (counts, words) in enumerate(histograms):
             for i, (count, n_words) in enumerate(zip(counts.tolist(), words.tolist())):
-                self.coins[c].steps[i] = Step(count, n_words)
-            self.coins[c].n = len(counts)
+                self.by_class[c].entries[i] = Entry(count, n_words)
+            self.by_class[c].n = len(counts)
         for c in range(n):
-            heard(self.coins + c, messages[c])
+            set_messages(self.by_class + c, messages[c])
         self.n_classes = n
 
 

@@ -1,16 +1,20 @@
-# Evidence, in C: the twins of `Multinomial.token_odds`, `against_rest`, `Multinomial.log_likelihood` and
-# `Bernoulli.parts`. The order of every sum is the plain one, so that the bits are the same.
+# Twin of: streamnb.naive_bayes.event_models.multinomial
+#
+# `Multinomial.token_odds` and `against_rest` in one pass, and `Multinomial.log_likelihood`. The order of every
+# sum is the plain one, so that the bits are the same.
 
 from libc.math cimport INFINITY, fabs, log, pow
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
-from streamnb.naive_bayes._kernel.coins cimport all_absent
-from streamnb.naive_bayes._kernel.features cimport LOGS_BITS, Feature, Features, Log, View
+from streamnb.naive_bayes._kernel.readers cimport LOGS_BITS, Feature, Features, Log, View
 from streamnb.naive_bayes._kernel.table cimport Table
 
 cdef enum:
     SMOOTH_NONE, SMOOTH_LAPLACE, SMOOTH_DIRICHLET
+
+cdef enum:
+    VIEW_FEATURES = 4  # x, its square-law twin, and both with rare tokens shrunk; `step.pyx` compares it
 
 
 cdef struct Constants:  # of the plain modules
@@ -64,7 +68,7 @@ cdef inline void against_rest(
     if S == 2:
         against_the_other(table, features, view, v, active, k, base[0], x)
         return
-    for j in range(4 * S):
+    for j in range(VIEW_FEATURES * S):
         x[j] = 0.0
     for i in range(features.ends[v], features.ends[v + 1]):
         feature = features.items + i
@@ -194,52 +198,3 @@ cdef inline void log_likelihood(
         for j in range(S):
             one = (row[active[j]] if feature.row >= 0 else 0.0) + p
             z[j] += feature.f * (log(one) - log_totals[j]) if one > 0 else -INFINITY
-
-
-cdef inline void log_coins(
-    const Table* table,
-    const Features* features,
-    const View* view,
-    uint64_t v,
-    const int64_t* active,
-    uint64_t S,
-    double* log_totals,
-    double* present,
-    double* certain,
-    double* z,
-) noexcept nogil:
-    """The twin of `Bernoulli.parts`, summed per active class into ``z[S]``; the three before are room for S each."""
-    cdef uint64_t C = table.n_classes, known = 0, vocabulary = table.known[view.store], without = 0, i, j
-    cdef double n, rest, others
-    cdef bint alike = view.without == view.pseudo
-    cdef const double* row
-    cdef const Feature* feature
-    for j in range(S):
-        log_totals[j] = log(view.coins[active[j]].messages + view.pseudo + view.without)
-        z[j] = present[j] = certain[j] = 0.0
-    for i in range(features.ends[v], features.ends[v + 1]):
-        feature = features.items + i
-        if feature.row < 0:
-            if not view.skips_unknown:
-                for j in range(S):
-                    z[j] += log_count(view, 0.0) - log_totals[j]
-            continue
-        known += 1
-        row = table.counts + <uint64_t>feature.row * C
-        for j in range(S):
-            n = view.coins[active[j]].messages - row[active[j]]
-            rest = n + view.without
-            if rest > 0:
-                present[j] += (log_count(view, n) if alike else log(rest)) - log_totals[j]
-            else:
-                certain[j] += 1.0
-            z[j] += log_count(view, row[active[j]]) - log_totals[j]
-    if vocabulary == known:
-        return
-    for j in range(S):
-        others = all_absent(view.coins + active[j], vocabulary, view.without, &without)
-        others = others - <double>(vocabulary - without) * log_totals[j] - present[j]
-        if <double>without > certain[j]:
-            z[j] += -INFINITY
-        elif not 0.0 < others:
-            z[j] += others

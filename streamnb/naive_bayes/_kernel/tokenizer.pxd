@@ -1,11 +1,13 @@
-# What a token is, in C: the twin of `streamnb.naive_bayes.features.tokenizer.Tokenizer.split`. What a code point is stands there
-# alone; its pages of 256 are asked for once and kept.
+# Twin of: streamnb.naive_bayes.features.tokenizer
+#
+# `Tokenizer.split`. Only the plain alphabet defines the kind and lower case of a code point; `tokenizer.pyx`
+# asks it for each page of 256 once and caches the page.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 
 from streamnb.naive_bayes._kernel.ascii cimport Characters, read_characters, snb_trailing_zeros
-from streamnb.naive_bayes._kernel.whole cimport Signs, whole_end
+from streamnb.naive_bayes._kernel.entities cimport Signs, whole_end
 
 cdef extern from "Python.h":
     int PyUnicode_IS_ASCII(object) noexcept
@@ -18,7 +20,7 @@ cdef enum:
     PAGES = 4352  # of 256 code points each
     SLACK = 8  # bytes that may be read past a token, whatever they are
 
-cdef enum:  # the kinds of `streamnb.naive_bayes.features.tokenizer`, in this order
+cdef enum:  # the kinds of code point in `streamnb.naive_bayes.features.alphabet`
     WORD, MARK, CJK, SPACE, JOINER, REGION, TONE, OTHER
 
 
@@ -30,7 +32,7 @@ cdef struct Page:
 cdef struct Alphabet:
     Page* pages[PAGES]
     uint8_t word[256]  # the lower case of an ASCII character that belongs to a word, 0 of all else
-    uint8_t parts[256]  # what part each sign may have in what is read whole; see whole.pxd
+    uint8_t parts[256]  # what part each sign may have in what is read whole; see entities.pxd
 
 
 cdef struct Text:

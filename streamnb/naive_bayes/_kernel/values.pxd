@@ -1,6 +1,8 @@
+# Twin of: streamnb.naive_bayes.features.values
+
 from libc.stdint cimport uint64_t
 
-from streamnb.naive_bayes._kernel.features cimport Given
+from streamnb.naive_bayes._kernel.readers cimport Given
 from streamnb.naive_bayes._kernel.table cimport Table
 
 

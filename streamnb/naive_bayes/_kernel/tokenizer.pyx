@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
+# Twin of: streamnb.naive_bayes.features.tokenizer, streamnb.naive_bayes.features.alphabet
 """The alphabet of the compiled tokenizer: pages of code points, as `streamnb.naive_bayes.features.tokenizer` has them."""
 
 from streamnb.naive_bayes.features import alphabet as plain
@@ -7,18 +8,18 @@ from streamnb.naive_bayes.features import entities as whole
 from libc.stdlib cimport malloc
 from libc.string cimport memset
 
-from streamnb.naive_bayes._kernel.whole cimport BEGINS_WORD, DIGIT, HOST_MARK, LETTER, NAME_MARK, SLASH, URL_MARK
+from streamnb.naive_bayes._kernel.entities cimport BEGINS_WORD, DIGIT, HOST_MARK, LETTER, NAME_MARK, SLASH, URL_MARK
 
-_KINDS = (
-    plain.WORD,
-    plain.MARK,
-    plain.CJK,
-    plain.SPACE,
-    plain.JOINER,
-    plain.REGION,
-    plain.TONE,
-    plain.OTHER,
-)
+_KINDS = {
+    plain.WORD: WORD,
+    plain.MARK: MARK,
+    plain.CJK: CJK,
+    plain.SPACE: SPACE,
+    plain.JOINER: JOINER,
+    plain.REGION: REGION,
+    plain.TONE: TONE,
+    plain.OTHER: OTHER,
+}
 
 cdef uint32_t EXPANDS = 0xFFFFFFFF  # a lower case of several code points
 cdef Alphabet letters
@@ -41,7 +42,7 @@ cdef int load(uint32_t number) except -1:
         raise MemoryError("no memory for a page of Unicode")
     kinds = plain.kind_page(number)
     for i in range(256):
-        page.kind[i] = _KINDS.index(kinds[i])
+        page.kind[i] = _KINDS[kinds[i]]
         low = plain.lower(chr(256 * number + i))
         page.lower[i] = ord(low) if len(low) == 1 else EXPANDS
     letters.pages[number] = page
@@ -95,5 +96,5 @@ for _code in range(128):
         | (chr(_code).isdigit() and DIGIT)
         | (chr(_code) == "/" and SLASH)
     )
-for _code, _kind in enumerate(_KINDS):
+for _kind, _code in _KINDS.items():
     letters.parts[128 | _code] = (_kind in whole.LETTERS and LETTER) | (_kind == plain.WORD and BEGINS_WORD)

@@ -1,5 +1,7 @@
-# What a count store's sections must be before anything believes them, as C: `streamnb.naive_bayes.statistics.count_arrays.checked` says
-# the same in numpy, and what is wrong; here it takes no longer than reading the memory once.
+# Twin of: streamnb.naive_bayes.statistics.count_arrays
+#
+# The checks on a count store's sections before anything relies on them. `checked` does the same in numpy and
+# says what is wrong; here the checks take no longer than reading the memory once.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# Twin of: streamnb.naive_bayes.features.values
 """Blocks of named values on their way into C: the twin of `streamnb.naive_bayes.model.message_features.block`.
 
 Text names with plain values are taken as they are; of anything else the plain reading says what it is. The
@@ -7,7 +8,7 @@ statistics of a name are found when nothing runs any more but this, for values m
 
 from streamnb.naive_bayes.features.readers import Categories, Flags, Numbers, field_of, fields_of
 from streamnb.base import NUMBER_MAX
-from streamnb.naive_bayes.features.values import block, named_values
+from streamnb.naive_bayes.features.values import EXACT_BELOW, block, named_values
 
 from cpython.dict cimport PyDict_GetItem
 from cpython.long cimport PyLong_AsLongLongAndOverflow
@@ -17,17 +18,19 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy
 
-from streamnb.naive_bayes._kernel.features cimport BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, Given, give
-from streamnb.naive_bayes._kernel.per_name cimport FieldTotal, Moments, PerClass
+from streamnb.naive_bayes._kernel.readers cimport BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, Given, give
+from streamnb.naive_bayes._kernel.field_totals cimport FieldTotal
+from streamnb.naive_bayes._kernel.moments cimport Moments
+from streamnb.naive_bayes._kernel.per_class cimport PerClass
 from streamnb.naive_bayes._kernel.table cimport Table, start_of, view_of
-from streamnb.naive_bayes._kernel.tokens cimport PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII
+from streamnb.naive_bayes._kernel.tokenizer cimport PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object, Py_ssize_t*) except NULL
 
 _KINDS = {Categories: BLOCK_CATEGORIES, Flags: BLOCK_FLAGS, Numbers: BLOCK_NUMBERS}
 
-cdef double EXACT = 9007199254740992.0  # from here on not every integer is a float
+cdef double EXACT = EXACT_BELOW
 cdef double LARGEST = NUMBER_MAX
 
 
@@ -170,9 +173,9 @@ cdef class BlockReader:
             found = <PyObject*>made
         if self.kind == BLOCK_NUMBERS:
             (<Moments><object>found).reserve(n_classes)
-            return &(<Moments><object>found).at
+            return &(<Moments><object>found).sums
         (<FieldTotal><object>found).reserve(n_classes)
-        return &(<FieldTotal><object>found).at
+        return &(<FieldTotal><object>found).sums
 
     cdef begin(self, model):
         """Look for names in a model's statistics from here on."""
@@ -198,13 +201,13 @@ cdef class BlockReader:
             if view_of(table, row) != self.store:
                 continue
             field = fields[field_of(table.arena[start_of(table, row) : start_of(table, row + 1)].decode())]
-            field.at.states += 1
+            field.sums.states += 1
             for c in range(table.n_classes):
-                field.at.totals[c] += table.counts[row * table.n_classes + c]
+                field.sums.totals[c] += table.counts[row * table.n_classes + c]
         self.known.clear()
         self.fresh = {}
         for name, each in fields.items():
-            (self.known if (<FieldTotal>each).at.states else self.fresh)[name] = each
+            (self.known if (<FieldTotal>each).sums.states else self.fresh)[name] = each
 
 
 cdef const char* _utf8(text, Py_ssize_t* size) except? NULL:

@@ -1,7 +1,6 @@
-from libc.stdint cimport uint64_t
+# Twin of: nothing; the memory that the twins of statistics per class have in common
 
-from streamnb.naive_bayes._kernel.gaussian cimport Moments as Spread
-from streamnb.naive_bayes._kernel.fields cimport Total
+from libc.stdint cimport uint64_t
 
 
 cdef class PerClass:
@@ -14,11 +13,3 @@ cdef class PerClass:
     cdef _fill(self, columns)
     cdef list _column(self, uint64_t column)
     cdef uint64_t _class(self, index) except? 0
-
-
-cdef class Moments(PerClass):
-    cdef Spread at
-
-
-cdef class FieldTotal(PerClass):
-    cdef Total at

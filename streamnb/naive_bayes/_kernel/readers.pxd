@@ -1,14 +1,16 @@
-# What the views read in a message, in C: the twins of the readers and of `Multinomial.features`.
+# Twin of: streamnb.naive_bayes.features.readers, streamnb.naive_bayes.event_models.multinomial
+#
+# The features that the views read in a message, and `Multinomial.features`, which gives each its weight.
 
 from libc.math cimport log, rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy  # where there is no slack
 
-from streamnb.naive_bayes._kernel.coins cimport Coins
+from streamnb.naive_bayes._kernel.absent_words cimport Histogram
 from streamnb.naive_bayes._kernel.gaussian cimport Normals
 from streamnb.naive_bayes._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
-from streamnb.naive_bayes._kernel.tokens cimport SLACK, Scratch, Text, Token, Tokens, grow, read_tokens, room
+from streamnb.naive_bayes._kernel.tokenizer cimport SLACK, Scratch, Text, Token, Tokens, grow, read_tokens, room
 
 cdef enum:
     # GIVEN: tokens that arrive with their counts; then blocks of named values, which arrive so too
@@ -16,6 +18,9 @@ cdef enum:
 
 cdef enum:
     BY_COUNTS, BY_BOOLEAN, BY_LOG
+
+cdef enum:
+    LOG_WEIGHT_OF_ONE = 177  # 256 ln 2, rounded: what a token that occurs once counts; `step.pyx` compares it
 
 cdef enum:
     LOGS_BITS = 10  # logarithms that a model keeps: 16 KiB, near enough to the processor
@@ -48,13 +53,13 @@ cdef struct View:
     int smoothing
     double pseudo  # alpha or mu
     Normals normals  # of numbers
-    Log* logs  # those of log(count + alpha) that were asked for last, by any view; see evidence.pxd
-    bint is_coins  # a Bernoulli: `pseudo` messages with a word, and
+    Log* logs  # those of log(count + alpha) that were asked for last, by any view; see multinomial.pxd
+    bint is_bernoulli  # a Bernoulli: `pseudo` messages with a word, and
     double without  # so many without
     double half  # of the unknown word, in a Dirichlet's background
     double[4] as_set  # these and the normals' pseudo-observations, by weights of 1; see `Driver._grow_older`
     bint fades  # the model forgets: counts are no multiples of anything
-    Coins* coins  # of each class, while a batch runs
+    Histogram* histograms  # of each class, while a batch runs
 
 
 cdef struct Feature:
@@ -85,7 +90,7 @@ cdef struct Given:  # tokens that arrived with their counts, end to end
     uint64_t ends_capacity
     double* counts  # or the number, of a block of numbers
     uint64_t counts_capacity
-    void** of  # of a block's values: what is known of the name, NULL if nothing; see named.pyx
+    void** of  # of a block's values: what is known of the name, NULL if nothing; see values.pyx
     uint64_t of_capacity
     uint64_t n
 
@@ -218,7 +223,7 @@ cdef inline void weigh(Features* features, const View* view, uint64_t first, uin
         if view.weight == BY_BOOLEAN:
             feature.f = 1.0
         elif feature.f == 1.0:
-            feature.f = 177.0 / 256.0  # ln 2, rounded to 1/256
+            feature.f = LOG_WEIGHT_OF_ONE / 256.0
         else:
             feature.f = rint(256.0 * log(1.0 + feature.f)) / 256.0
 

@@ -1,3 +1,5 @@
+# Twin of: streamnb.naive_bayes.statistics.digest
+
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from streamnb.naive_bayes._kernel.table cimport Table

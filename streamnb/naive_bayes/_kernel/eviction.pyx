@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
+# Twin of: streamnb.naive_bayes.statistics.counts
 """Which tokens are let go of: the twin of the order in `streamnb.naive_bayes.statistics.counts.CountStore.evict`.
 
 Rows are ranked by their sum, equals by the hash of the token. A store is at its limit of memory when it asks,
@@ -13,7 +14,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from streamnb.naive_bayes._kernel.murmur cimport Hash128, murmur
-from streamnb.naive_bayes._kernel.statements cimport Statements
+from streamnb.naive_bayes._kernel.digest cimport Statements
 from streamnb.naive_bayes._kernel.table cimport Table
 
 cdef enum:

@@ -1,5 +1,7 @@
-# What may be read whole, in C: the twin of `streamnb.naive_bayes.features.entities.WholeReader`. A sign is a byte: an ASCII character,
-# or 128 and the kind of any other code point. What part it may have is asked of `streamnb.naive_bayes.features.entities` once.
+# Twin of: streamnb.naive_bayes.features.entities
+#
+# `WholeReader`: URLs, mail addresses and numbers that are one token. A sign is a byte: an ASCII character, or
+# 128 plus the kind of any other code point. `tokenizer.pyx` asks the plain module once what each sign may be.
 
 from libc.stdint cimport uint8_t, uint64_t
 

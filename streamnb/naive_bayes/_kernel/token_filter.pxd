@@ -1,11 +1,13 @@
-# Short tokens and stop words, in C: the twin of the last lines of `streamnb.naive_bayes.features.tokenizer.Tokenizer.split`.
+# Twin of: streamnb.naive_bayes.features.tokenizer, streamnb.naive_bayes.features.stop_words
+#
+# Drops short tokens and stop words: the last lines of `Tokenizer.split`.
 
 from libc.stdint cimport uint64_t, uint8_t
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 
 from streamnb.naive_bayes._kernel.table cimport hash_bytes, same
-from streamnb.naive_bayes._kernel.tokens cimport SLACK, Scratch, Token, Tokens
+from streamnb.naive_bayes._kernel.tokenizer cimport SLACK, Scratch, Token, Tokens
 
 
 cdef struct Drops:

@@ -1,0 +1,141 @@
+# Twin of: streamnb.naive_bayes.statistics.absent_words
+#
+# Per class, a histogram of how many messages held each word. The order of every sum is the plain one, so that
+# the bits are the same.
+
+from libc.math cimport log
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memmove
+
+from streamnb.naive_bayes._kernel.table cimport Table, view_of
+from streamnb.naive_bayes._kernel.tokenizer cimport grow
+
+
+cdef struct Entry:
+    double count  # above 0
+    uint64_t words  # so many have it
+
+
+cdef struct Histogram:  # of one class
+    double messages
+    Entry* entries  # in order of their counts
+    uint64_t n
+    uint64_t capacity
+    bint is_summed  # whether what follows was summed since the class last learned
+    double b
+    double total
+    uint64_t counted
+    uint64_t certain
+
+
+cdef inline int reserve(Histogram* histogram, uint64_t words) noexcept nogil:
+    """Room for so many words to move to new counts; -1 if there is no memory."""
+    return grow(<void**>&histogram.entries, &histogram.capacity, histogram.n + words, sizeof(Entry))
+
+
+cdef inline uint64_t place_of(const Histogram* histogram, double count) noexcept nogil:
+    """The first step of that count or a larger one."""
+    cdef uint64_t low = 0, high = histogram.n, middle
+    while low < high:
+        middle = (low + high) // 2
+        if histogram.entries[middle].count < count:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef inline bint is_entry(const Histogram* histogram, uint64_t at, double count) noexcept nogil:
+    return at < histogram.n and histogram.entries[at].count == count
+
+
+cdef inline void move(Histogram* histogram, double before, double after) noexcept nogil:
+    """One word goes from one count to another; a count of 0 is not kept, and there is room for a new one."""
+    cdef uint64_t at
+    if before > 0:
+        at = place_of(histogram, before)
+        if is_entry(histogram, at, before):
+            histogram.entries[at].words -= 1
+            if histogram.entries[at].words == 0:
+                histogram.n -= 1
+                memmove(histogram.entries + at, histogram.entries + at + 1, (histogram.n - at) * sizeof(Entry))
+    if after > 0:
+        at = place_of(histogram, after)
+        if not is_entry(histogram, at, after):
+            memmove(histogram.entries + at + 1, histogram.entries + at, (histogram.n - at) * sizeof(Entry))
+            histogram.entries[at].count, histogram.entries[at].words = after, 0
+            histogram.n += 1
+        histogram.entries[at].words += 1
+
+
+cdef inline void set_messages(Histogram* histogram, double messages) noexcept nogil:
+    """The class has so many messages now; what was summed is of no more use."""
+    histogram.messages = messages
+    histogram.is_summed = False
+
+
+cdef inline void fade(Histogram* histogram, double factor, double least, double messages) noexcept nogil:
+    """Every count times a power of two, which keeps their order; words of too little a count have none."""
+    cdef uint64_t i, gone = 0
+    for i in range(histogram.n):
+        histogram.entries[i].count *= factor
+        gone += histogram.entries[i].count < least
+    histogram.n -= gone
+    memmove(histogram.entries, histogram.entries + gone, histogram.n * sizeof(Entry))
+    set_messages(histogram, messages)
+
+
+cdef inline void recount_left(Histogram* histograms, const Table* table, uint64_t view, const double* messages) noexcept nogil:
+    """Of all classes, after rows were let go: those that stay have counts that there were, so it fits."""
+    cdef uint64_t c, i, n, row, at
+    cdef double count
+    for c in range(table.n_classes):
+        set_messages(histograms + c, messages[c])
+        for i in range(histograms[c].n):
+            histograms[c].entries[i].words = 0
+    for row in range(table.rows):
+        if view_of(table, row) != view:
+            continue
+        for c in range(table.n_classes):
+            count = table.counts[row * table.n_classes + c]
+            at = place_of(histograms + c, count)
+            if is_entry(histograms + c, at, count):
+                histograms[c].entries[at].words += 1
+    for c in range(table.n_classes):
+        n = 0
+        for i in range(histograms[c].n):
+            if histograms[c].entries[i].words:
+                histograms[c].entries[n] = histograms[c].entries[i]
+                n += 1
+        histograms[c].n = n
+
+
+cdef inline double all_absent(Histogram* histogram, uint64_t vocabulary, double b, uint64_t* certain) noexcept nogil:
+    """The twin of `AbsentWords.all_absent`: the sum, and into `certain` the words left out of it."""
+    cdef uint64_t i
+    cdef int64_t never
+    cdef double rest, total
+    if not histogram.is_summed or histogram.b != b:
+        histogram.total, histogram.counted, histogram.certain = 0.0, 0, 0
+        for i in range(histogram.n):
+            histogram.counted += histogram.entries[i].words
+            rest = histogram.messages - histogram.entries[i].count + b
+            if rest > 0:
+                histogram.total += <double>histogram.entries[i].words * log(rest)
+            else:
+                histogram.certain += histogram.entries[i].words
+        histogram.b, histogram.is_summed = b, True
+    total = histogram.total
+    never = <int64_t>(vocabulary - histogram.counted)
+    if never != 0 and histogram.messages + b > 0:
+        total += <double>never * log(histogram.messages + b)
+    certain[0] = histogram.certain
+    return total
+
+
+cdef class AbsentWords:
+    cdef Histogram* by_class  # of each class; those past the last are ready for classes to come
+    cdef uint64_t n_classes, capacity
+    cdef reserve(self, uint64_t n_classes)
+    cdef Histogram* _of(self, class_index) except NULL
+    cdef _fill(self, histograms, messages)

@@ -1,0 +1,3 @@
+from streamnb.naive_bayes.statistics.field_totals import FieldTotal as Plain
+
+class FieldTotal(Plain): ...

@@ -1,0 +1,3 @@
+from streamnb.naive_bayes.statistics.moments import Moments as Plain
+
+class Moments(Plain): ...
