@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +35,9 @@ TRANSPORTS = {f"streamnb.transports.{name}" for name in ("memory", "jsonl", "emb
 
 FILES = sorted(path for suffix in ("py", "pyx", "pxd", "pyi") for path in PACKAGE.rglob(f"*.{suffix}"))
 MODULES = [path for path in FILES if path.suffix == ".py"]
+KERNEL = [path for path in FILES if path.suffix in {".pyx", ".pxd"}]
+
+TWIN_OF = re.compile(r"# Twin of: (?:nothing; \S.*|(?P<modules>streamnb[\w.]*(?:, streamnb[\w.]*)*))")
 
 
 class Import(NamedTuple):
@@ -71,6 +75,15 @@ def imports_of(path: Path) -> list[Import]:
                 Import(alias.name, "") for alias in node.names if alias.name.split(".")[0] == "streamnb"
             ]
     return imports
+
+
+def twins_of(path: Path) -> list[str]:
+    """Return the plain modules that a compiled file names in its first line, or in the one after Cython's."""
+    lines = path.read_text().splitlines()
+    line = lines[1] if lines[0].startswith("# cython:") else lines[0]
+    match = TWIN_OF.fullmatch(line)
+    assert match is not None, f"{of(path)}: expected `# Twin of: <modules>` or `# Twin of: nothing; <why>`"
+    return match["modules"].split(", ") if match["modules"] else []
 
 
 def package_of(path: Path) -> str:
@@ -139,6 +152,39 @@ def test_the_model_has_a_direction_too(path: Path) -> None:
     inside = {module.split(".")[2] for module in modules}
 
     assert {other for other in inside - {parts[0]} if MODEL_RANK[other] > MODEL_RANK[parts[0]]} == set()
+
+
+@pytest.mark.parametrize("path", KERNEL, ids=of)
+def test_a_compiled_file_names_its_plain_twins(path: Path) -> None:
+    """They exist; and a file with the name of a plain module names that module."""
+    twins = twins_of(path)
+    plain = {module.removeprefix(f"streamnb.{package_of(path)}.") for module in twins}
+    namesakes = {
+        ".".join(module.relative_to(PACKAGE / package_of(path)).with_suffix("").parts)
+        for module in MODULES
+        if module.stem == path.stem.removeprefix("_") and "_kernel" not in module.parts
+        if package_of(module) == package_of(path)
+    }
+
+    assert [twin for twin in twins if not (ROOT / twin.replace(".", "/")).with_suffix(".py").exists()] == []
+    assert not namesakes or namesakes & plain
+
+
+@pytest.mark.parametrize("path", KERNEL, ids=of)
+def test_what_a_compiled_file_imports_exists(path: Path) -> None:
+    """Cython looks for a name only when the module is imported, where a missing kernel is but a warning."""
+    missing = []
+    found = re.findall(r"^\s*from (streamnb[\w.]*) import (\([^)]*\)|[^\n]*)", path.read_text(), re.MULTILINE)
+    for module, names in found:
+        for name in names.strip("()").split(","):
+            wanted = name.split(" as ")[0].strip()
+            if wanted and not hasattr(import_module(module), wanted):
+                try:
+                    import_module(f"{module}.{wanted}")
+                except ImportError:
+                    missing.append(f"{module}.{wanted}")
+
+    assert missing == []
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "transports").rglob("*.py")), ids=of)
