@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, freethreading_compatible=True
 # Twin of: streamnb.wire.template
-"""The compiled twin of `streamnb.wire.template.filled`: the parts of a row go from where they are into the row."""
+"""The compiled `filled`: each part of a row is copied once, from its column straight into the row."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ cdef extern from "Python.h":
 
 
 cdef struct Place:
-    # A column between two pieces, of a table or else of objects; the piece after it; its part in the row at hand.
+    # A column of a table or of objects; the piece after it; and its part of the current row.
     const int64_t* ends  # of the table's cells, or NULL
     const char* text
     int64_t width, column
@@ -30,7 +30,7 @@ cdef struct Place:
 
 
 cdef inline bint _find(Place* place, Py_ssize_t row) noexcept nogil:
-    """Point to a row's part; false where it is not bytes."""
+    """Point to a row's part; return False if it is not bytes."""
     cdef int64_t cell, begin
     cdef PyObject* part
     if place.ends == NULL:
@@ -46,7 +46,7 @@ cdef inline bint _find(Place* place, Py_ssize_t row) noexcept nogil:
 
 
 def _opened(columns):
-    """Of every place its column, the ends of its cells where that is a table, and which of those it takes."""
+    """Return (column, ends of its cells or None, width, column in the table) for every place, and the rows."""
     found, rows = [], set()
     for column in columns:
         if isinstance(column, list):
@@ -67,7 +67,7 @@ def _opened(columns):
 
 
 def filled(pieces, columns):
-    """The rows: each has the pieces, and between them its own part of every column."""
+    """Return the rows: each holds the pieces, and between them its own part of every column."""
     found, n_rows = _opened(columns)
     cdef list between = list(pieces), rows = []
     if not found or len(between) != len(found) + 1:

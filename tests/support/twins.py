@@ -37,5 +37,5 @@ def held(model: NaiveBayes) -> tuple[object, ...]:
             known = [(name, field.totals, field.states) for name, field in tally.fields.items()]
             sizes[f"fields of {view}"] = sorted(known)
         else:
-            sizes[f"coins of {view}"] = (tally.messages, tally.histograms)
+            sizes[f"absent words of {view}"] = (tally.messages, tally.histograms)
     return frozen.values, rest, rows, sizes, model.digest(), frozen.digest()

@@ -1,7 +1,8 @@
-"""The compiled twins of statistics and step, or the reason why there are none.
+"""The compiled twins of the model's modules, or the reason why there are none.
 
-The plain modules are the specification; the twins give the same bits, faster. Nothing outside
-`streamnb.naive_bayes` imports from here.
+The plain modules are the specification; the twins give the same bits, faster. A compiled file has the name of
+its plain twin where it has one, and its first line (after Cython's directives) names its twins. Nothing
+outside `streamnb.naive_bayes` imports from here.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if twins.WANTED:
 
 
 def memory(size: int) -> memoryview:
-    """Return `size` bytes to write to, which a compiled store takes over without a copy.
+    """Return `size` writable bytes, which a compiled store takes over without a copy.
 
     Examples
     --------

@@ -13,15 +13,15 @@ from streamnb.naive_bayes._kernel.tokenizer cimport grow
 
 cdef struct Entry:
     double count  # above 0
-    uint64_t words  # so many have it
+    uint64_t words  # that have this count
 
 
 cdef struct Histogram:  # of one class
     double messages
-    Entry* entries  # in order of their counts
+    Entry* entries  # by rising count
     uint64_t n
     uint64_t capacity
-    bint is_summed  # whether what follows was summed since the class last learned
+    bint is_summed  # whether the sums below are up to date: the class has not learned since
     double b
     double total
     uint64_t counted
@@ -29,12 +29,12 @@ cdef struct Histogram:  # of one class
 
 
 cdef inline int reserve(Histogram* histogram, uint64_t words) noexcept nogil:
-    """Room for so many words to move to new counts; -1 if there is no memory."""
+    """Make room for `words` words to move to new counts; return -1 without memory."""
     return grow(<void**>&histogram.entries, &histogram.capacity, histogram.n + words, sizeof(Entry))
 
 
 cdef inline uint64_t place_of(const Histogram* histogram, double count) noexcept nogil:
-    """The first step of that count or a larger one."""
+    """Return the first entry of that count or a larger one."""
     cdef uint64_t low = 0, high = histogram.n, middle
     while low < high:
         middle = (low + high) // 2
@@ -50,7 +50,7 @@ cdef inline bint is_entry(const Histogram* histogram, uint64_t at, double count)
 
 
 cdef inline void move(Histogram* histogram, double before, double after) noexcept nogil:
-    """One word goes from one count to another; a count of 0 is not kept, and there is room for a new one."""
+    """Move one word from one count to another; a count of 0 has no entry. `reserve` made room for a new one."""
     cdef uint64_t at
     if before > 0:
         at = place_of(histogram, before)
@@ -69,13 +69,13 @@ cdef inline void move(Histogram* histogram, double before, double after) noexcep
 
 
 cdef inline void set_messages(Histogram* histogram, double messages) noexcept nogil:
-    """The class has so many messages now; what was summed is of no more use."""
+    """Set the weight of the class's messages, which makes the cached sums invalid."""
     histogram.messages = messages
     histogram.is_summed = False
 
 
 cdef inline void fade(Histogram* histogram, double factor, double least, double messages) noexcept nogil:
-    """Every count times a power of two, which keeps their order; words of too little a count have none."""
+    """Multiply every count by a power of two, which keeps their order; drop words whose count falls below `least`."""
     cdef uint64_t i, gone = 0
     for i in range(histogram.n):
         histogram.entries[i].count *= factor
@@ -85,8 +85,10 @@ cdef inline void fade(Histogram* histogram, double factor, double least, double 
     set_messages(histogram, messages)
 
 
-cdef inline void recount_left(Histogram* histograms, const Table* table, uint64_t view, const double* messages) noexcept nogil:
-    """Of all classes, after rows were let go: those that stay have counts that there were, so it fits."""
+cdef inline void recount_left(
+    Histogram* histograms, const Table* table, uint64_t view, const double* messages
+) noexcept nogil:
+    """Count the words of all classes anew after an eviction; the rows left have counts that are entries already."""
     cdef uint64_t c, i, n, row, at
     cdef double count
     for c in range(table.n_classes):
@@ -111,7 +113,7 @@ cdef inline void recount_left(Histogram* histograms, const Table* table, uint64_
 
 
 cdef inline double all_absent(Histogram* histogram, uint64_t vocabulary, double b, uint64_t* certain) noexcept nogil:
-    """The twin of `AbsentWords.all_absent`: the sum, and into `certain` the words left out of it."""
+    """Return the sum of `AbsentWords.all_absent`, and in `certain` the number of words left out of it."""
     cdef uint64_t i
     cdef int64_t never
     cdef double rest, total
@@ -134,7 +136,7 @@ cdef inline double all_absent(Histogram* histogram, uint64_t vocabulary, double 
 
 
 cdef class AbsentWords:
-    cdef Histogram* by_class  # of each class; those past the last are ready for classes to come
+    cdef Histogram* by_class  # one per class; those past the last class are ready for classes to come
     cdef uint64_t n_classes, capacity
     cdef reserve(self, uint64_t n_classes)
     cdef Histogram* _of(self, class_index) except NULL

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=False
 # Twin of: streamnb.naive_bayes.statistics.absent_words
-"""The compiled twin of `streamnb.naive_bayes.statistics.absent_words`: whoever calls holds the lock of the store it is made of."""
+"""The compiled histograms of the Bernoulli event model. The caller holds the lock of the store they belong to."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from streamnb.naive_bayes._kernel.absent_words cimport Entry, Histogram, all_abs
 
 @cython.final
 cdef class AbsentWords:
-    """Per class, the messages learned and how many words have each count; see the plain twin."""
+    """Per class, the weight of the messages learned and how many words have each count; see the plain twin."""
 
     def __cinit__(self, n_classes=0):
         self.reserve(n_classes)
@@ -46,7 +46,7 @@ cdef class AbsentWords:
         ]
 
     cdef reserve(self, uint64_t n_classes):
-        """Room for so many classes, without messages."""
+        """Make room for `n_classes` classes, the new ones without messages."""
         cdef Histogram* by_class
         if n_classes <= self.capacity:
             return
@@ -59,12 +59,12 @@ cdef class AbsentWords:
         self.by_class, self.capacity = by_class, n_classes
 
     def add_class(self):
-        """Append a class, which may have learned already where a batch brought it."""
+        """Append a class; a batch that brought the class may have taught it already."""
         self.reserve(self.n_classes + 1)
         self.n_classes += 1
 
     def add(self, rows, words, class_index, weight=1.0):
-        """Follow a message's words, before the rows do."""
+        """Add a message's words. Must run before the rows themselves change."""
         cdef Histogram* histogram = self._of(class_index)
         cdef double before
         if reserve(histogram, len(words)) != 0:
@@ -76,7 +76,7 @@ cdef class AbsentWords:
         set_messages(histogram, histogram.messages + weight)
 
     def remove(self, rows, amounts, class_index, weight=1.0):
-        """Take a message of a weight back, and of each word's count an amount, before the rows do."""
+        """Undo `add`: subtract the message's weight, and an amount from each word's count, before the rows change."""
         cdef Histogram* histogram = self._of(class_index)
         cdef double before
         if reserve(histogram, len(amounts)) != 0:
@@ -87,20 +87,22 @@ cdef class AbsentWords:
         set_messages(histogram, max(0.0, histogram.messages - weight))
 
     def rebuild(self, rows, messages):
-        """Begin again from the rows, as after a snapshot was read or rare words were let go."""
+        """Count anew from the rows, as after a snapshot was read or rare words were evicted."""
         columns = rows.matrix().T
         self._fill([np.unique(column[column > 0], return_counts=True) for column in columns], messages)
 
     def is_possible(self):
-        """Whether no word stands in more messages of a class than there were."""
+        """Return whether no word occurs in more messages of a class than the class has learned."""
         cdef uint64_t c
+        cdef Histogram* histogram
         for c in range(self.n_classes):
-            if self.by_class[c].n and self.by_class[c].entries[self.by_class[c].n - 1].count > self.by_class[c].messages * (1 + 1e-9):
+            histogram = self.by_class + c
+            if histogram.n and histogram.entries[histogram.n - 1].count > histogram.messages * (1 + 1e-9):
                 return False
         return True
 
     def all_absent(self, c, vocabulary, b):
-        """``sum_j log(n_c - n_jc + b)`` and the words left out of it; see the plain twin."""
+        """Return ``sum_j log(n_c - n_jc + b)`` and the number of words left out of it; see the plain twin."""
         cdef uint64_t certain = 0
         cdef double total = all_absent(self._of(c), vocabulary, b, &certain)
         return total, certain
@@ -111,7 +113,7 @@ cdef class AbsentWords:
         return self.by_class + <uint64_t>class_index
 
     cdef _fill(self, histograms, messages):
-        """Take counts in rising order and how many words have each, a pair a class."""
+        """Replace all histograms: per class, counts in rising order and the number of words with each."""
         cdef uint64_t c, i, n = len(messages)
         self.reserve(n)
         for c, (counts, _) in enumerate(histograms):
@@ -128,7 +130,7 @@ cdef class AbsentWords:
 
 
 def _made(messages, histograms):
-    """A copy, from what `__reduce__` gave."""
+    """Return a copy from the arguments that `__reduce__` gave."""
     made = AbsentWords(len(messages))
     pairs = [(np.array(list(each), np.float64), np.array(list(each.values()), np.int64)) for each in histograms]
     (<AbsentWords>made)._fill(pairs, messages)

@@ -11,19 +11,19 @@ cdef extern from *:
     """
     #define snb_trailing_zeros(word) ((unsigned long long)__builtin_ctzll(word))
     """
-    uint64_t snb_trailing_zeros(uint64_t word) noexcept nogil  # of a word that is not 0
+    uint64_t snb_trailing_zeros(uint64_t word) noexcept nogil  # the integer is not 0
 
 cdef enum:
     EACH = 0x0101010101010101  # times a byte: that byte eight times
 
 
-cdef struct Characters:
-    uint64_t word  # a bit each: belongs to a word
+cdef struct Characters:  # 64 of them, one bit each
+    uint64_t word  # belongs to a word
     uint64_t space
 
 
 cdef inline uint64_t eight(const uint8_t* data, uint64_t i, uint64_t size) noexcept nogil:
-    """Characters from number `i` on; zeros past the end, where nothing is read."""
+    """Return the eight characters from index `i` on; past the end zeros, and no memory is read there."""
     cdef uint64_t letters = 0
     if i + 8 <= size:
         memcpy(&letters, data + i, 8)
@@ -38,19 +38,19 @@ cdef inline uint64_t eight(const uint8_t* data, uint64_t i, uint64_t size) noexc
 
 
 cdef inline uint64_t within(uint64_t letters, uint64_t first, uint64_t last) noexcept nogil:
-    """The top bit of each byte that lies between two characters, both included."""
+    """Return the top bit of each byte that lies between two characters, both included."""
     return (
         (letters + (128 - first) * <uint64_t>EACH) & ~(letters + (127 - last) * <uint64_t>EACH)
     ) & (128 * <uint64_t>EACH)
 
 
 cdef inline uint64_t gathered(uint64_t tops) noexcept nogil:
-    """The top bits of eight bytes as the low eight bits of a word."""
+    """Return the top bits of eight bytes as the low eight bits of an integer."""
     return ((tops >> 7) * <uint64_t>0x0102040810204080) >> 56
 
 
 cdef inline Characters read_characters(const uint8_t* data, uint64_t begin, uint64_t size, uint8_t* low) noexcept nogil:
-    """What the 64 characters from `begin` on are, in bits; their lower case into `low`, up to 7 bytes past the end."""
+    """Classify the 64 characters from `begin` on; write their lower case to `low`, up to 7 bytes past the end."""
     cdef Characters found = Characters(0, 0)
     cdef uint64_t i, at = 0, letters, word, space
     cdef uint64_t end = begin + 64 if size - begin > 64 else size

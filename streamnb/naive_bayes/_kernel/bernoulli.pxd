@@ -25,7 +25,10 @@ cdef inline void log_bernoulli(
     double* certain,
     double* z,
 ) noexcept nogil:
-    """The twin of `Bernoulli.parts`, summed per active class into ``z[S]``; the three before are room for S each."""
+    """Write the sum of `Bernoulli.parts` per active class to ``z[S]``.
+
+    `log_totals`, `present` and `certain` have room for S numbers each.
+    """
     cdef uint64_t C = table.n_classes, known = 0, vocabulary = table.known[view.store], without = 0, i, j
     cdef double n, rest, others
     cdef bint alike = view.without == view.pseudo
@@ -72,7 +75,7 @@ cdef inline void add_flag(
     uint64_t S,
     double* z,
 ) noexcept nogil:
-    """The same of a flag: a coin of `view.pseudo` messages with it and `view.without` without."""
+    """Add the evidence of one flag per active class to ``z[S]``: the twin of `Bernoulli.flag_parts`."""
     cdef double pseudo = view.pseudo if is_true else view.without, total, count
     cdef uint64_t j
     if field == NULL or field.states == 0:
@@ -85,6 +88,6 @@ cdef inline void add_flag(
         z[j] += log(count) - log(total) if total > 0 and count > 0 else -INFINITY
 
 
-cdef inline bint says_true(const uint8_t* token, uint64_t size) noexcept nogil:
-    """Whether a flag's token ends in ``=true``: the other it can be ends in ``=false``."""
+cdef inline bint is_true_flag(const uint8_t* token, uint64_t size) noexcept nogil:
+    """Return whether a flag's token ends in ``=true``; the only other ending is ``=false``."""
     return size >= 5 and token[size - 2] == c"u"

@@ -6,8 +6,8 @@ from libc.stdint cimport uint8_t, uint64_t
 cdef class Buffer:
     cdef uint8_t* data
     cdef readonly uint64_t size  # in bytes
-    cdef Py_ssize_t exports  # arrays that look at it
-    cdef public bint owned  # a store keeps its state here
+    cdef Py_ssize_t exports  # arrays that show it
+    cdef public bint owned  # by a store, which keeps its state here
 
 
 cdef Buffer resized(Buffer buffer, uint64_t size)

@@ -1,9 +1,10 @@
 # cython: language_level=3, freethreading_compatible=True
 # Twin of: nothing; the plain statistics keep their numbers in Python's lists and dicts
-"""Buffers that a store fills and that arrays may look at without a copy.
+"""Buffers that a store fills and that numpy arrays show without a copy.
 
-A snapshot is read straight into buffers, and a store takes them over; what a store freezes is its own, which
-it leaves alone, and replaces when they have to grow, for as long as somebody looks at them.
+A snapshot is read straight into buffers, and a store takes them over. The other way round, frozen arrays show
+a store's own buffers: as long as an array shows a buffer, the store does not move it. When it has to grow, the
+store replaces it with a copy.
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ cdef extern from *:
 
 
 cdef class Buffer:
-    """Memory of so many bytes, zeros at first, with some slack after it, that Python may write to.
+    """Memory that Python may write to: zeros at first, with `SLACK` bytes after it.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ cdef class Buffer:
     Raises
     ------
     MemoryError
-        There is not as much.
+        There is not that much memory.
     """
 
     def __cinit__(self, uint64_t size):
@@ -57,7 +58,7 @@ cdef class Buffer:
 
 
 cdef Buffer resized(Buffer buffer, uint64_t size):
-    """A buffer of another size that begins with the same bytes: itself, if no array looks at it."""
+    """Return a buffer of another size that begins with the same bytes: the same buffer, if no array shows it."""
     cdef uint8_t* moved
     cdef Buffer fresh
     if buffer.exports == 0:
@@ -72,7 +73,7 @@ cdef Buffer resized(Buffer buffer, uint64_t size):
 
 
 cdef Buffer found_under(object array, uint64_t size):
-    """The buffer that an array shows the whole of, if no store owns it; `None` otherwise."""
+    """Return the buffer that an array shows whole, if no store owns it; otherwise `None`."""
     cdef Buffer buffer
     while isinstance(array, np.ndarray):
         array = array.base

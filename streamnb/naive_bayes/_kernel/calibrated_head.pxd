@@ -20,7 +20,7 @@ cdef struct HeadConstants:
     double eta_square_start
 
 
-cdef struct Head:  # CalibratedHead, and what it makes of the message in hand
+cdef struct Head:  # a `CalibratedHead`, and its opinion on the current message
     uint64_t n_text_views
     uint64_t n_features
     double* weights
@@ -43,7 +43,7 @@ cdef inline double left_of(double square, double factor, double start) noexcept 
 
 
 cdef inline void fade(Head* head, uint64_t n_classes, double factor, const HeadConstants* k) noexcept nogil:
-    """`CalibratedHead.fade`."""
+    """The twin of `CalibratedHead.fade`."""
     cdef uint64_t i
     for i in range(head.n_features):
         head.weight_squares[i] = left_of(head.weight_squares[i], factor, k.square_start)
@@ -53,7 +53,7 @@ cdef inline void fade(Head* head, uint64_t n_classes, double factor, const HeadC
 
 
 cdef inline void form_opinion(Head* head, const int64_t* active, uint64_t S) noexcept nogil:
-    """`CalibratedHead.opinion`."""
+    """The twin of `CalibratedHead.opinion`."""
     cdef uint64_t i, j
     cdef double eps, noise
     for j in range(S):
@@ -71,7 +71,7 @@ cdef inline void form_opinion(Head* head, const int64_t* active, uint64_t S) noe
 cdef inline void learn(
     Head* head, const int64_t* active, uint64_t S, uint64_t y, double weight, const HeadConstants* k
 ) noexcept nogil:
-    """`CalibratedHead.learn`, from the opinion formed last; y stands among the active classes."""
+    """The twin of `CalibratedHead.learn`, from the last opinion; y is an index into the active classes."""
     cdef uint64_t i, j, c, n_of_text = VIEW_FEATURES * head.n_text_views
     cdef double w = weight if weight < 1.0 else 1.0
     cdef double eps = 1.0 / (1.0 + exp(-head.eta))

@@ -20,7 +20,7 @@ cdef inline void add_category(
     uint64_t S,
     double* z,
 ) noexcept nogil:
-    """Add to ``z[S]`` what a field's value says of each active class; `field` is NULL if none has taught it."""
+    """Add the evidence of one field's value per active class to ``z[S]``; `field` is NULL if no class has taught it."""
     cdef const double* row = NULL
     cdef double n = 0.0, n_v = 0.0, p = 0.0, pseudo_total = 0.0, count
     cdef uint64_t j

@@ -8,8 +8,8 @@ from libc.string cimport memcpy
 
 
 cdef enum:
-    LANES = 4  # sums that go on side by side, so that none waits for the one before
-    AT_ONCE = 1024  # rows that stay in the processor's cache from one check to the next
+    LANES = 4  # sums that are added up side by side, so that no addition waits for the one before
+    AT_ONCE = 1024  # rows that stay in the processor's cache between the checks
 
 
 cdef inline bint check_rows(
@@ -22,10 +22,10 @@ cdef inline bint check_rows(
     uint64_t* known,
     double* sums,
 ) noexcept nogil:
-    """Whether tokens lie end to end and every row counts something.
+    """Return whether tokens lie end to end and every row has a count above 0.
 
-    `known` and `sums`, room for `LANES` times views, and views times classes, are added up by view into
-    their first part.
+    `known` has room for `LANES` numbers per view, and `sums` for `LANES` numbers per view and class. Their first
+    parts receive the tokens per view, and the counts per view and class.
     """
     cdef uint64_t first, last, i
     if bounds[0] != 0 or bounds[rows] >> 8 != size:
@@ -52,7 +52,7 @@ cdef inline bint check_rows(
 
 
 cdef inline bint bounds_fit(const uint64_t* bounds, uint64_t rows, uint64_t n_views, uint64_t* known) noexcept nogil:
-    """Whether ends do not go back and views are there: a difference below 0 shows in its highest bit."""
+    """Return whether no end lies before the last one and all views exist: a negative difference has its top bit set."""
     cdef uint64_t row, odd = 0
     for row in range(rows):
         odd |= ((bounds[row + 1] >> 8) - (bounds[row] >> 8)) | (n_views - 1 - (bounds[row + 1] & 255))
@@ -64,7 +64,7 @@ cdef inline bint bounds_fit(const uint64_t* bounds, uint64_t rows, uint64_t n_vi
 
 
 cdef inline bint counts_fit(const double* counts, uint64_t n) noexcept nogil:
-    """Whether all are finite and none is below 0, by their bits: sign, and an exponent of ones."""
+    """Return whether all counts are finite and none is negative, by their bits: the sign, and an exponent of ones."""
     cdef const uint64_t* bits = <const uint64_t*>counts
     cdef uint64_t i, odd = 0
     for i in range(n):
@@ -75,13 +75,13 @@ cdef inline bint counts_fit(const double* counts, uint64_t n) noexcept nogil:
 cdef inline bint add_rows(
     const uint64_t* bounds, uint64_t rows, const double* counts, uint64_t C, uint64_t n_views, double* sums
 ) noexcept nogil:
-    """Add rows to the sums of their views; whether each of them counts something."""
+    """Add rows to the sums of their views; return whether each row has a count above 0."""
     cdef uint64_t row, c
     cdef double something
     cdef double* into
     cdef const double* of
     cdef bint fits = True
-    for row in range(rows if C == 2 else 0):  # the same, without a loop inside
+    for row in range(rows if C == 2 else 0):  # the same as below, without the inner loop
         into = sums + 2 * ((row % LANES) * n_views + (bounds[row + 1] & 255))
         of = counts + 2 * row
         into[0] += of[0]
@@ -107,7 +107,7 @@ cdef inline bint check_slots(
     uint64_t moved,
     uint64_t moving,
 ) noexcept nogil:
-    """Whether slots can be looked through safely: as many in use as there are rows, each one a row's."""
+    """Return whether slots are safe to search: as many are in use as there are rows, and each holds a row's number."""
     if moved > moving or moving > rows or (moved < moving) != (n_old > 0) or rows * 10 > n * 7:
         return False
     if not in_use(slots, n, rows - moving + moved, rows):
@@ -116,7 +116,7 @@ cdef inline bint check_slots(
 
 
 cdef inline bint in_use(const uint32_t* slots, uint64_t n, uint64_t wanted, uint64_t rows) noexcept nogil:
-    """Whether so many slots hold a number from 1 to `rows`, and all others nothing."""
+    """Return whether `wanted` slots hold a number from 1 to `rows`, and all others 0."""
     cdef uint64_t first = 0, used = 0
     cdef uint32_t mask = <uint32_t>(n - 1), last = <uint32_t>rows, i, used_here, odd = 0
     if n < 256 or n & (n - 1) != 0 or n > <uint64_t>1 << 32:
@@ -132,7 +132,7 @@ cdef inline bint in_use(const uint32_t* slots, uint64_t n, uint64_t wanted, uint
 
 
 cdef inline bint is_text(const uint8_t* data, uint64_t size, const uint64_t* bounds, uint64_t rows) noexcept nogil:
-    """Whether bytes are UTF-8 (RFC 3629), and no token begins inside a character."""
+    """Return whether bytes are UTF-8 (RFC 3629) and no token begins inside a character."""
     cdef uint64_t i = 0, row, more
     cdef uint64_t[4] word
     cdef uint8_t lead, second
@@ -152,9 +152,9 @@ cdef inline bint is_text(const uint8_t* data, uint64_t size, const uint64_t* bou
         if more == 0 or i + more >= size:
             return False
         second = data[i + 1]
-        if lead == 0xE0 and second < 0xA0 or lead == 0xED and second > 0x9F:  # too long, or half of a pair
+        if lead == 0xE0 and second < 0xA0 or lead == 0xED and second > 0x9F:  # overlong, or half of a surrogate pair
             return False
-        if lead == 0xF0 and second < 0x90 or lead == 0xF4 and second > 0x8F:  # too long, or past U+10FFFF
+        if lead == 0xF0 and second < 0x90 or lead == 0xF4 and second > 0x8F:  # overlong, or above U+10FFFF
             return False
         i += 1
         while more:

@@ -9,10 +9,10 @@ from streamnb.naive_bayes._kernel.table cimport Table
 cdef class CountStore:
     cdef Table table
     cdef Buffer slots, old_slots, counts, bounds, arena  # what the table points at
-    cdef Buffer still_counts, still_slots  # what the last freeze copied, kept for the next
+    cdef Buffer still_counts, still_slots  # the copies of the last freeze, which the next one reuses
     cdef readonly dict views
-    cdef readonly object lock  # held by whoever reads or writes the table; see counts.pyx
-    cdef uint64_t moves  # how often rows changed their places
+    cdef readonly object lock  # held while the table is read or written; see counts.pyx
+    cdef uint64_t moves  # how often rows changed places
     cdef public object max_tokens
     cdef public object evicted_tokens
     cdef public double evicted_mass

@@ -1,9 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=False
 # Twin of: streamnb.naive_bayes.statistics.counts
-"""The compiled twin of `streamnb.naive_bayes.statistics.counts`: the same store, in one hash table.
+"""The compiled count store: all views in one hash table.
 
-The table is memory that a batch may move while it runs without the GIL. So each store has a lock, which a
-batch holds from its first message to its last, and every method here for as long as it looks at the table.
+A batch that runs without the GIL may move the table's memory. So each store has a lock: a batch holds it from
+its first message to its last, and every method here while it reads or writes the table.
+
+The file is long because the store, its views and their rows share the table, and Cython keeps a class in one file.
 """
 
 import os
@@ -42,7 +44,7 @@ _SLACK = bytes(SLACK)
 
 
 cdef class Rows:
-    """A view's rows as a mapping of token to list of counts, for whoever does not live in C."""
+    """A view's rows as a mapping of token to list of counts, for Python code."""
 
     cdef CountStore store
     cdef uint64_t view
@@ -62,7 +64,7 @@ cdef class Rows:
         return dict(self.items()) == dict(other.items()) if hasattr(other, "items") else NotImplemented
 
     def get(self, str token, default=None):
-        """The counts of a token, or `default`."""
+        """Return the counts of a token, or `default`."""
         cdef int64_t row
         with self.store.lock:
             row = self._find(token)
@@ -79,12 +81,12 @@ cdef class Rows:
             yield token
 
     def items(self):
-        """Tokens and counts, oldest first.
+        """Yield tokens and counts, oldest first.
 
         Raises
         ------
         RuntimeError
-            The store changed meanwhile.
+            The store changed while it was read.
         """
         cdef uint64_t row = 0, rows = self.store.table.rows, moves = self.store.moves
         cdef Table* table = &self.store.table
@@ -101,16 +103,16 @@ cdef class Rows:
             row += 1
 
     def keys(self):
-        """Tokens, oldest first."""
+        """Return an iterator over the tokens, oldest first."""
         return iter(self)
 
     def values(self):
-        """Counts, oldest token's first."""
+        """Yield the counts of each token, oldest first."""
         for _, counts in self.items():
             yield counts
 
     def matrix(self):
-        """The counts of all the view's tokens, in an array of its own: float64, shape (tokens, C)."""
+        """Return a copy of the counts of all the view's tokens: float64, shape (tokens, C)."""
         with self.store.lock:
             shown = self.store._shown()
             return shown["counts"][shown["token_bounds"][1:] & np.uint64(255) == self.view]
@@ -158,7 +160,7 @@ cdef class ViewCounts:
             self.store.table.totals[self.view * self.store.table.n_classes + c] += total
 
     def remove(self, features, class_index, weight=1.0):
-        """Take a message's features back; rows that count nothing leave the table."""
+        """Undo `add`; rows without a count above 0 leave the table."""
         cdef Table* table = &self.store.table
         cdef uint64_t c = self._class(class_index)
         cdef double* total
@@ -197,7 +199,7 @@ cdef class ViewCounts:
                 table.totals[self.view * table.n_classes + <uint64_t>c] += n
 
     cdef double _sum(self, uint64_t c):
-        """What the rows of the view count for a class, from the first to the last."""
+        """Return the sum of a class's counts over the view's rows, from the first to the last."""
         cdef const Table* table = &self.store.table
         cdef uint64_t row
         cdef double total = 0.0
@@ -212,7 +214,7 @@ cdef class ViewCounts:
         return index
 
     cdef double _add(self, str token, uint64_t c, double n) except? -1:
-        """Add to one count, which may be a new one; returns what was added."""
+        """Add to one count, which may be a new one; return the amount added."""
         cdef Table* table = &self.store.table
         cdef bytes data
         cdef const uint8_t* start
@@ -272,7 +274,7 @@ cdef class CountStore:
 
     @property
     def nbytes(self):
-        """Bytes of all arrays, with the room they have to grow and what the last freeze copied."""
+        """Bytes of all arrays, with their room to grow and the copies of the last freeze."""
         cdef Buffer buffer
         cdef uint64_t total = self.table.n_views * (self.table.n_classes + 1) * 8
         for buffer in (
@@ -293,12 +295,12 @@ cdef class CountStore:
         table.rows_capacity, table.arena_capacity = self.bounds.size // 8 - 1, self.arena.size
 
     cdef grow(self, uint64_t rows, uint64_t size):
-        """Room for so many more rows and bytes of tokens; nothing else changes."""
+        """Make room for that many more rows and bytes of tokens; nothing else changes."""
         cdef Table* table = &self.table
         cdef uint64_t needed = table.rows + rows
         cdef uint64_t capacity, slots = table.mask + 1
         cdef Buffer fresh
-        if needed > table.rows_capacity:  # which the bounds say: they come last, should there be no memory
+        if needed > table.rows_capacity:  # the bounds define it, so they come last in case there is no memory
             capacity = _capacity(table.rows_capacity, needed)
             self.counts = _owned(resized(self.counts, capacity * table.n_classes * 8))
             self._point()
@@ -315,7 +317,7 @@ cdef class CountStore:
                 raise MemoryError("a count store holds at most three thousand million tokens")
             fresh = _owned(Buffer(slots * 4))
             self._point()
-            move_rows(table, table.moving)  # a message so large that the last move has not ended
+            move_rows(table, table.moving)  # a message so large that the last move has not finished
             self.old_slots, self.slots = self.slots, fresh
             table.moved, table.moving = 0, table.rows
         self._point()
@@ -324,13 +326,13 @@ cdef class CountStore:
         self.tidy()
 
     cdef tidy(self):
-        """Let go of slots that no row is looked up in any more."""
+        """Free the old slots once all rows have moved."""
         if self.table.moved == self.table.moving:
             self.old_slots = None
             self.table.old_slots, self.table.moved, self.table.moving = NULL, 0, 0
 
     cdef widen(self):
-        """One class more: every row and every view's totals get a column of 0."""
+        """Add a class: every row and every view's totals get a column of 0."""
         cdef Table* table = &self.table
         cdef uint64_t C = table.n_classes, row, view
         cdef Buffer counts = _owned(Buffer(table.rows_capacity * (C + 1) * 8))
@@ -357,15 +359,15 @@ cdef class CountStore:
         """Add another store of the same views."""
         plain.CountStore.merge(self, other, classes)
 
-    # ---- letting go of old and of rare tokens
+    # ---- decay and eviction
 
     def fade(self, factor):
-        """Multiply all counts; tokens of which too little is left go, and totals are summed anew."""
+        """Multiply all counts; drop tokens with too little left, and sum the totals again."""
         with self.lock:
             self.fade_by(factor)
 
     cdef fade_by(self, double factor):
-        """Whatever needs memory comes before anything is changed."""
+        """Do the work of `fade`. All memory is allocated before anything changes."""
         cdef Table* table = &self.table
         cdef uint64_t i, row, view, c, n = 0, C = table.n_classes
         cdef double least = 0.0 if factor >= 1.0 else FORGOTTEN
@@ -394,11 +396,11 @@ cdef class CountStore:
                 totals[view * C + c] += table.counts[row * C + c]
 
     def make_room(self, features):
-        """Let go of rare tokens until a message's new ones fit under `max_tokens`."""
+        """Evict rare tokens until a message's new ones fit under `max_tokens`."""
         plain.CountStore.make_room(self, features)
 
     def evict(self, n):
-        """Let go of the `n` tokens with the smallest counts, and correct the totals."""
+        """Evict the `n` tokens with the smallest counts, and correct the totals."""
         with self.lock:
             return self._evict(n)
 
@@ -421,15 +423,15 @@ cdef class CountStore:
         self.evicted_tokens += n
         self.drop(np.sort(gone))
         views = list(self.views.values())
-        for i in rounded:  # the rounding of a heavy weight would stay behind
+        for i in rounded:  # subtraction would leave the rounding of a heavy weight behind
             table.totals[i] = (<ViewCounts>views[i // C])._sum(i % C)
 
     cdef drop(self, gone):
-        """Leave out some rows, given in order; the others move together."""
+        """Remove some rows, given in order, and close the gaps."""
         cdef const int64_t[::1] rows = gone
         cdef Table* table = &self.table
         cdef uint64_t row, start = 0, end, size, view, at = 0, last = 0, next = 0, C = table.n_classes
-        self.arena = _owned(resized(self.arena, self.arena.size))  # another one, if this is looked at
+        self.arena = _owned(resized(self.arena, self.arena.size))  # a copy, if an array shows this one
         self.bounds = _owned(resized(self.bounds, self.bounds.size))
         self.counts = _owned(resized(self.counts, self.counts.size))
         self.old_slots = None
@@ -457,7 +459,7 @@ cdef class CountStore:
     # ---- digest
 
     def digest(self, classes, sections=None):
-        """The digest of all rows and totals, by the classes' names; see `streamnb.naive_bayes.statistics.counts.CountStore.digest`."""
+        """Return the digest of all rows and totals, by the classes' names; see the plain twin."""
         if sections is not None:
             return self._digest(classes, sections)
         with self.lock:
@@ -479,7 +481,7 @@ cdef class CountStore:
     # ---- freeze and restore
 
     def freeze(self):
-        """The store as arrays that no later learning changes; tokens are shown, counts and index copied."""
+        """Return the store as arrays that no later learning changes: tokens shown, counts and index copied."""
         with self.lock:
             return self._freeze()
 
@@ -498,7 +500,7 @@ cdef class CountStore:
         return frozen
 
     def _shown(self):
-        """The store as arrays over its own memory."""
+        """Return the store as arrays over its own memory."""
         cdef Table* table = &self.table
         cdef uint64_t C = table.n_classes if table.n_views else 0
         totals = np.zeros((table.n_views, C))
@@ -513,10 +515,10 @@ cdef class CountStore:
         }
 
     def restore(self, sections, n_classes):
-        """Take the place of what `freeze` gave, checked.
+        """Replace the store with what `freeze` returned, after checking it.
 
-        A section that was read into a buffer of its own is taken over: it is no longer in `sections`, nor
-        may its array be used.
+        A section with a buffer of its own is taken over without a copy: it leaves `sections`, and its array
+        must not be used any more.
         """
         with self.lock:
             fresh = type(self)(list(self.views), self.max_tokens)
@@ -524,7 +526,7 @@ cdef class CountStore:
             self._become(fresh)
 
     def _become(self, CountStore other):
-        """Take what another store of the same views holds, which is then of no use."""
+        """Take over another store's content; the other store is unusable afterwards."""
         free(self.table.totals)
         free(self.table.known)
         self.table = other.table
@@ -536,7 +538,7 @@ cdef class CountStore:
 
     def _restore(self, sections, n_classes):
         if not self._fits(sections, n_classes):
-            plain.checked(sections, len(self.views), n_classes)  # says what is wrong
+            plain.checked(sections, len(self.views), n_classes)  # which names the fault
             raise SnapshotError("The sections of the count store do not fit together.", HINT)
         cdef Table* table = &self.table
         self.arena = _taken(sections, "token_bytes")
@@ -548,7 +550,7 @@ cdef class CountStore:
             self._build_index()
 
     def _fits(self, sections, n_classes):
-        """Whether sections are a store of these views; if so, rows, totals and known tokens are filled in."""
+        """Return whether sections are a store of these views; if so, load rows, totals and known tokens."""
         cdef Table* table = &self.table
         cdef uint64_t C = n_classes
         cdef bint fits
@@ -589,7 +591,7 @@ cdef class CountStore:
         return np.allclose(sums[: totals.size].reshape(totals.shape), totals, rtol=1e-9, atol=1e-9)
 
     cdef bint _take_index(self, sections) except -1:
-        """Take over the index that was frozen with the rows; without one, or of another hash, it is built."""
+        """Take over the index that was frozen with the rows; False if there is none or another hash made it."""
         cdef Table* table = &self.table
         cdef uint64_t old_size = 0
         cdef const uint32_t* old = NULL
@@ -629,12 +631,12 @@ cdef class CountStore:
         self.check_index()
 
     def check_index(self):
-        """See that every token is found where it stands, and stands once.
+        """Check that the index finds every token in its own row.
 
         Raises
         ------
         SnapshotError
-            One is not.
+            A token is not found, or is in two rows.
         """
         cdef Table* table = &self.table
         cdef uint64_t row, h
@@ -656,24 +658,24 @@ def _foreign_index():
 
 
 cdef inline bint is_exact(double total) noexcept nogil:
-    """`streamnb.naive_bayes.statistics.counts.is_exact`, for the many."""
+    """The twin of `streamnb.naive_bayes.statistics.counts.is_exact`."""
     return total < <double>(<uint64_t>1 << 45) and rint(256.0 * total) == 256.0 * total
 
 
 cdef Buffer _owned(Buffer buffer):
-    """A buffer in which a store now lives: nobody else takes it over."""
+    """Mark a buffer as a store's, so that no other store takes it over."""
     buffer.owned = True
     return buffer
 
 
 cdef uint64_t _capacity(uint64_t now, uint64_t needed):
-    """Half as much again while that is little, an eighth of what is large: it grows without being moved."""
+    """Return the next capacity: half as much again if it is small, an eighth more if it is large, or `needed`."""
     cdef uint64_t more = now + (now >> 1 if now < AT_ONCE else now >> 3)
     return more if more > needed else needed
 
 
 cdef Buffer _copied(Buffer into, Buffer buffer, uint64_t size):
-    """A copy of a buffer's first bytes, in the buffer of the last copy unless that is still looked at."""
+    """Copy a buffer's first bytes, into the buffer of the last copy unless an array still shows that one."""
     if into is None or into.exports:
         into = _owned(Buffer(buffer.size))
     elif into.size < buffer.size:
@@ -684,7 +686,7 @@ cdef Buffer _copied(Buffer into, Buffer buffer, uint64_t size):
 
 
 cdef _shown(Buffer buffer, dtype, uint64_t rows, columns=None):
-    """The beginning of a buffer as an array that cannot be written."""
+    """Return the beginning of a buffer as a read-only array."""
     n = rows if columns is None else rows * columns
     array = np.frombuffer(buffer, dtype, n) if n else np.empty(0, dtype)
     array = array if columns is None else array.reshape(rows, columns)
@@ -693,7 +695,7 @@ cdef _shown(Buffer buffer, dtype, uint64_t rows, columns=None):
 
 
 cdef Buffer _taken(sections, key):
-    """The buffer of a section: its own, if it was read into one, or a copy of it."""
+    """Return the buffer of a section: its own, if it was read into one, or else a copy."""
     cdef Buffer buffer = found_under(sections[key], sections[key].nbytes)
     cdef const uint8_t[::1] data
     if buffer is not None:
@@ -707,7 +709,7 @@ cdef Buffer _taken(sections, key):
 
 
 def _thawed(views, max_tokens, sections, n_classes, evicted):
-    """A copy of a store, from what `CountStore.freeze` gave."""
+    """Return a copy of a store from the arguments that `__reduce__` gave."""
     store = CountStore(views, max_tokens)
     store.restore(sections, n_classes)
     store.evicted_tokens, store.evicted_mass = evicted

@@ -1,1 +1,1 @@
-# Nothing here is for Python: what is said of a store's tokens, for the room `counts`.
+# Nothing here is for Python: `counts` hashes its tokens with it.

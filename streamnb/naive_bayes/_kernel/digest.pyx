@@ -1,6 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
 # Twin of: streamnb.naive_bayes.statistics.digest
-"""Statements about tokens, as `streamnb.naive_bayes.statistics.digest` words them, put together and hashed without the GIL."""
+"""The hashes that a count store's digest adds up, one per token and class, computed without the GIL.
+
+A statement is the bytes that `Digest.add` hashes: view, token, class and count.
+"""
 
 import numpy as np
 
@@ -14,14 +17,14 @@ from streamnb.naive_bayes._kernel.tokenizer cimport grow
 
 
 cdef class Statements:
-    """What is said of each token of a count store.
+    """The statements about a count store's tokens.
 
     Parameters
     ----------
     heads : list of bytes
-        What stands before the token, by view.
+        The bytes before the token, by view.
     tails : list of bytes
-        What stands after it and before the count, by class.
+        The bytes between the token and its count, by class.
     """
 
     def __cinit__(self, list heads, list tails):
@@ -38,7 +41,7 @@ cdef class Statements:
         free(self.buffer)
 
     cdef int reserve(self, const Table* table) noexcept nogil:
-        """Room for what is said of the longest token, so that `begin` cannot fail; -1 without memory."""
+        """Make room for the longest token's statement, so that `begin` cannot fail; return -1 without memory."""
         cdef uint64_t row, longest = 0
         for row in range(table.rows):
             longest = size_of(table, row) if size_of(table, row) > longest else longest
@@ -46,7 +49,7 @@ cdef class Statements:
         return grow(<void**>&self.buffer, &self.capacity, longest, 1)
 
     cdef hashes(self, const Table* table, rows):
-        """The hashes of some rows' tokens, without a count: upper and lower halves; after `reserve`."""
+        """Return the upper and lower halves of the hashes of some rows' tokens, without a count; needs `reserve`."""
         cdef const int64_t[::1] chosen = rows
         cdef uint64_t[::1] high = np.empty(len(rows), np.uint64)
         cdef uint64_t[::1] low = np.empty(len(rows), np.uint64)
@@ -59,7 +62,7 @@ cdef class Statements:
         return high.base, low.base
 
     def sum_of(self, token_bounds, token_bytes, counts):
-        """The sum, modulo 2^128, of the hashes of all that is not 0."""
+        """Return the sum, modulo 2^128, of the hashes of all counts that are not 0."""
         cdef const uint64_t[::1] bounds = token_bounds
         cdef const uint8_t[::1] arena = token_bytes
         cdef const double[::1] flat = counts.reshape(-1)
@@ -82,7 +85,7 @@ cdef class Statements:
         return (int(high) << 64) + int(low)
 
     cdef int64_t begin(self, const uint64_t* bounds, const uint8_t* arena, uint64_t row) noexcept nogil:
-        """The head, the token's length and the token; returns how many bytes they are, -1 without memory."""
+        """Write the head, the token's length and the token; return their size in bytes, or -1 without memory."""
         cdef uint64_t view = bounds[row + 1] & 255, start = bounds[row] >> 8
         cdef uint32_t size = <uint32_t>((bounds[row + 1] >> 8) - start)
         cdef uint64_t first = self.head_ends[view - 1] if view else 0
@@ -95,7 +98,7 @@ cdef class Statements:
         return n + 4 + size
 
     cdef uint64_t end(self, uint64_t at, uint64_t c, double count) noexcept nogil:
-        """The class and the count after it; returns how many bytes the statement is."""
+        """Write the class and the count after the token; return the statement's size in bytes."""
         cdef uint64_t first = self.tail_ends[c - 1] if c else 0
         cdef uint64_t n = self.tail_ends[c] - first
         memcpy(self.buffer + at, self.tails_at + first, n)
@@ -104,7 +107,7 @@ cdef class Statements:
 
 
 cdef uint64_t* _ends(list parts) except NULL:
-    """Where each part ends, laid end to end."""
+    """Return where each part ends when the parts lie end to end."""
     cdef uint64_t* ends = <uint64_t*>calloc(len(parts) + 1, sizeof(uint64_t))
     cdef uint64_t i, at = 0
     if ends == NULL:

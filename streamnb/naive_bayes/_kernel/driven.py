@@ -22,7 +22,7 @@ class DrivenView(Protocol):
 
     @property
     def reader(self) -> AnyReader:
-        """What it reads."""
+        """The reader: what it takes from a message."""
 
     @property
     def event_model(self) -> Any:  # noqa: ANN401 - the driver asks which of its twins it is
@@ -30,7 +30,7 @@ class DrivenView(Protocol):
 
     @property
     def weight(self) -> str:
-        """What a token is worth: ``"counts"``, ``"log"``, ``"boolean"``; "" for numbers."""
+        """How a token's occurrences count: ``"counts"``, ``"log"`` or ``"boolean"``; "" for numbers."""
 
 
 class DrivenModel(Protocol):
@@ -51,11 +51,11 @@ class DrivenModel(Protocol):
 
     @property
     def text_views(self) -> Sequence[int]:
-        """Which of the views read text."""
+        """The indices of the views that read text."""
 
     @property
     def other_views(self) -> Sequence[int]:
-        """Which do not."""
+        """The indices of all other views."""
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -79,11 +79,11 @@ class DrivenModel(Protocol):
 
     @property
     def classes_max(self) -> int:
-        """How many classes there may be."""
+        """The largest number of classes."""
 
     @property
     def max_tokens(self) -> int | None:
-        """How many tokens the counts may hold."""
+        """The largest number of tokens that the counts hold; ``None`` is no limit."""
 
     @property
     def counts(self) -> Any:  # noqa: ANN401 - the compiled count store, which no plain module names
@@ -95,15 +95,15 @@ class DrivenModel(Protocol):
 
     @property
     def blocks(self) -> Mapping[str, object]:
-        """The statistics of each view of named numbers."""
+        """The statistics of each view of named numbers, by view."""
 
     @property
     def tallies(self) -> Mapping[str, object]:
-        """What the formula of a Bernoulli or categorical view needs beside its counts."""
+        """The sums that a Bernoulli or categorical view needs beside its counts, by view."""
 
     @property
     def head(self) -> CalibratedHead | None:
         """The calibrated head, where the model has one."""
 
     def adopt(self, classes: Sequence[Label]) -> None:
-        """Take in classes for which the counts have made room."""
+        """Add classes for which the counts have made room."""

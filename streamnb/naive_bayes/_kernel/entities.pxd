@@ -5,12 +5,12 @@
 
 from libc.stdint cimport uint8_t, uint64_t
 
-cdef enum:  # what is read whole
+cdef enum:  # the entities that are one token
     NUMBERS = 1
     URLS = 2
     MAIL = 4
 
-cdef enum:  # what part a sign may have
+cdef enum:  # the parts that a sign may have in an entity
     BEGINS_WORD = 1
     LETTER = 2
     URL_MARK = 4
@@ -57,7 +57,7 @@ cdef inline uint64_t url_end(const Signs* signs, uint64_t start, uint64_t word_e
         left > 0
         and then[0] == c"."
         and word_end - start == 3
-        and (word[0] | 32) == c"w"  # of ASCII, either case; there is no other sign that gives it
+        and (word[0] | 32) == c"w"  # an ASCII "w" of either case; no other sign gives this byte
         and (word[1] | 32) == c"w"
         and (word[2] | 32) == c"w"
     ):
@@ -87,14 +87,14 @@ cdef inline bint begins_word(const Signs* signs, uint64_t i) noexcept nogil:
 
 
 cdef inline uint64_t run_of(const Signs* signs, uint64_t i, int parts) noexcept nogil:
-    """Where the signs from i on that may have one of these parts end."""
+    """Return where the run of signs from i on that may have one of these parts ends."""
     while i < signs.size and signs.parts[signs.items[i]] & parts:
         i += 1
     return i
 
 
 cdef inline uint64_t last_of(const Signs* signs, uint64_t end, int parts) noexcept nogil:
-    """The end of what is before `end` without the signs that trail; there is one that may have such a part."""
+    """Return `end` without trailing signs that may have none of these parts; some sign before it may have one."""
     while not signs.parts[signs.items[end - 1]] & parts:
         end -= 1
     return end

@@ -1,1 +1,1 @@
-# Nothing here is for Python: which tokens a store lets go of, for the room `counts`.
+# Nothing here is for Python: `counts` asks it for the tokens to evict.

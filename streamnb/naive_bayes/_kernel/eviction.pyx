@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
 # Twin of: streamnb.naive_bayes.statistics.counts
-"""Which tokens are let go of: the twin of the order in `streamnb.naive_bayes.statistics.counts.CountStore.evict`.
+"""Find the tokens to evict, in the order of the plain `CountStore.evict`.
 
-Rows are ranked by their sum, equals by the hash of the token. A store is at its limit of memory when it asks,
-so nothing is kept for each row: the rows are walked over several times, and 16 bits of what ranks them are
-counted at a time, until the rank is found that parts those that go from those that stay.
+Rows are ranked by their sum, and equal sums by the hash of the token. The store is at its memory limit when it
+evicts, so no memory per row is used: a radix selection passes over the rows several times and counts 16 bits of
+their keys at a time, until it has found the key that separates the rows that go from the rows that stay.
 """
 
 import numpy as np
@@ -20,16 +20,16 @@ from streamnb.naive_bayes._kernel.table cimport Table
 cdef enum:
     BUCKETS = 65536
     LEVELS = 3  # sum, upper half of the hash, lower half
-    SPARE = 4096  # rows too many that are sorted out at the end
+    SPARE = 4096  # surplus rows, which are sorted out at the end
 
 
-cdef struct Limit:  # of those that go, level by level; inclusive at the last one
+cdef struct Limit:  # the largest keys of the rows that go, level by level
     uint64_t[3] key
     int levels
 
 
 cdef inline uint64_t key_of(const Table* table, Statements statements, uint64_t row, int level) noexcept nogil:
-    """What ranks a row at a level; sums are not negative, so their bits are in their order."""
+    """Return the key that ranks a row at a level. A sum is not negative, so its bits sort as it does."""
     cdef uint64_t c, key
     cdef double total = 0.0
     cdef Hash128 h
@@ -45,7 +45,7 @@ cdef inline uint64_t key_of(const Table* table, Statements statements, uint64_t 
 cdef inline int rank(
     const Table* table, Statements statements, uint64_t row, const Limit* limit
 ) noexcept nogil:
-    """Below 0: the row goes; above 0: it stays; 0: it is equal to the limit at every level."""
+    """Return -1 for a row that goes, 1 for one that stays, 0 for one equal to the limit at every level."""
     cdef int level
     cdef uint64_t key
     for level in range(limit.levels):
@@ -58,9 +58,10 @@ cdef inline int rank(
 cdef inline bint narrow(
     const Table* table, Statements statements, Limit* limit, uint64_t* wanted, uint32_t* counted
 ) noexcept nogil:
-    """Find the next level's limit among rows equal so far; whether hardly more than are wanted are within it.
+    """Find the limit of the next level among the rows that are equal so far.
 
-    `wanted` becomes how many of the rows equal to the limit have to go.
+    `wanted` becomes the number of rows equal to the limit that have to go. Returns whether at most `SPARE` more
+    rows than that are equal to it.
     """
     cdef int level = limit.levels, shift = 48
     cdef uint64_t row, key, bucket, prefix = 0
@@ -85,7 +86,7 @@ cdef inline bint narrow(
 
 
 cdef rarest(const Table* table, Statements statements, uint64_t n):
-    """The `n` rows of the smallest sums, rarest first; of equals those of the smaller hash."""
+    """Return the `n` rows with the smallest sums, rarest first; of equal sums, the smaller hash comes first."""
     cdef Limit limit
     cdef uint64_t row, at = 0, wanted = n
     cdef uint32_t* counted = <uint32_t*>calloc(BUCKETS, sizeof(uint32_t))
@@ -96,7 +97,7 @@ cdef rarest(const Table* table, Statements statements, uint64_t n):
     cdef bint exact = False
     if counted == NULL or statements.reserve(table) != 0:
         free(counted)
-        raise MemoryError("no memory to let go of tokens")
+        raise MemoryError("no memory to evict tokens")
     limit.levels = 0
     with nogil:
         while not exact and limit.levels < LEVELS:

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=False
 # Twin of: streamnb.naive_bayes.statistics.field_totals
-"""The compiled sums over the values of one field. Whoever calls holds the lock of the model."""
+"""The compiled sums over the values of one field. The caller holds the lock of the model."""
 
 cimport cython
 
@@ -32,7 +32,7 @@ cdef class FieldTotal(PerClass):
 
     @property
     def states(self):
-        """How many values were seen."""
+        """The number of different values seen."""
         return self.sums.states
 
     @states.setter
@@ -44,13 +44,13 @@ cdef class FieldTotal(PerClass):
         self.columns[self._class(class_index)] += n
 
     def remove(self, class_index, n):
-        """Take a value back."""
+        """Undo `add`."""
         cdef double left = self.columns[self._class(class_index)] - n
         self.columns[<uint64_t>class_index] = left if left > 0.0 else 0.0
 
 
 def _total_of(totals, states):
-    """A copy, from what `__reduce__` gave."""
+    """Return a copy from the arguments that `__reduce__` gave."""
     made = FieldTotal()
     (<FieldTotal>made)._fill((totals,))
     made.states = states

@@ -11,7 +11,7 @@ cdef enum:
     BY_CLASS, BY_ALL, BY_GIVEN  # whose variance
 
 
-cdef struct Normals:  # a Gaussian's parameters, and the constants of the plain module
+cdef struct Normals:  # a `Gaussian`'s parameters, and the constants of the plain module
     int variance
     double given
     double pseudo_observations

@@ -29,7 +29,7 @@ cdef inline void add_number(const MomentSums* moments, double x, uint64_t c, dou
 
 
 cdef inline double pooled_variance(const MomentSums* moments, uint64_t n_classes, double* weight) noexcept nogil:
-    """The twin of `Moments.pooled`: the variance, and into `weight` what it is of."""
+    """The twin of `Moments.pooled`: return the variance, and in `weight` the summed weights."""
     cdef double n = 0.0, mean = 0.0, squares = 0.0, step, together
     cdef uint64_t c
     for c in range(n_classes):

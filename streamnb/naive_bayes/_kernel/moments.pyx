@@ -3,7 +3,7 @@
 """The compiled moments: `add` is done in C, and everything else by the plain twin on a copy.
 
 Only `add` runs for each message; leaving the rest to the plain twin keeps one arithmetic to get right.
-Whoever calls holds the lock of the model.
+The caller holds the lock of the model.
 """
 
 from streamnb.naive_bayes.statistics.moments import Moments as PlainMoments
@@ -41,11 +41,11 @@ cdef class Moments(PerClass):
         return self._column(2)
 
     def add(self, x, class_index, weight=1.0):
-        """Learn a finite number."""
+        """Add a finite number."""
         add_number(&self.sums, x, self._class(class_index), weight)
 
     def remove(self, x, class_index, weight=1.0):
-        """Take a number back."""
+        """Undo `add`."""
         self._changed(PlainMoments.remove, x, class_index, weight)
 
     def merge(self, other, classes):
@@ -53,45 +53,45 @@ cdef class Moments(PerClass):
         self._changed(PlainMoments.merge, _plain(other), classes)
 
     def subtract(self, other, classes):
-        """Take another's numbers away."""
+        """Undo `merge`."""
         self._changed(PlainMoments.subtract, _plain(other), classes)
 
     def check_subtractable(self, other, classes):
-        """Raise ``ValueError`` if another has more numbers than there are."""
+        """Raise ``ValueError`` if another has more numbers than these moments."""
         _plain(self).check_subtractable(_plain(other), classes)
 
     def pooled(self):
-        """Summed weights and variance of all classes' numbers about their common mean."""
+        """Return the summed weights, and the variance of all classes' numbers about their common mean."""
         return _plain(self).pooled()
 
     def digest(self, view, classes):
-        """The digest of all classes' moments."""
+        """Return the digest of all classes' moments."""
         return _plain(self).digest(view, classes)
 
     def freeze(self):
-        """The moments as an array of shape (3, C): n, mean, squares."""
+        """Return the moments as an array of shape (3, C): n, mean, squares."""
         return _plain(self).freeze()
 
     def restore(self, array):
-        """Take the place of what `freeze` gave."""
+        """Replace the moments with an array that `freeze` returned."""
         self._fill(array.tolist())
 
     def _changed(self, change, *arguments):
-        """Do to these moments what the plain twin does."""
+        """Apply a method of the plain twin to these moments."""
         plain = _plain(self)
         change(plain, *arguments)
         self._fill((plain.n, plain.mean, plain.squares))
 
 
 def _plain(moments):
-    """A plain copy of either twin."""
+    """Return a plain copy of either twin."""
     copy = PlainMoments()
     copy.n, copy.mean, copy.squares = list(moments.n), list(moments.mean), list(moments.squares)
     return copy
 
 
 def _moments_of(*columns):
-    """A copy, from what `__reduce__` gave."""
+    """Return a copy from the arguments that `__reduce__` gave."""
     made = Moments()
     (<Moments>made)._fill(columns)
     return made

@@ -17,7 +17,7 @@ cdef enum:
     VIEW_FEATURES = 4  # x, its square-law twin, and both with rare tokens shrunk; `step.pyx` compares it
 
 
-cdef struct Constants:  # of the plain modules
+cdef struct Constants:  # of the plain module
     double length_exponent
     double rare_tokens
     double square_law_scale
@@ -25,7 +25,10 @@ cdef struct Constants:  # of the plain modules
 
 
 cdef inline double log_count(const View* view, double count) noexcept nogil:
-    """``log(count + alpha)``, kept by its argument: most are few, as most tokens are rare; not where they fade."""
+    """Return ``log(count + alpha)``, cached: most tokens are rare, so few arguments cover most calls.
+
+    Faded counts are not cached: they differ from one message to the next.
+    """
     cdef double smoothed = count + view.pseudo
     cdef uint64_t bits
     cdef Log* kept
@@ -50,7 +53,7 @@ cdef inline void against_rest(
     double* d,
     double* x,
 ) noexcept nogil:
-    """Four features per active class, into ``x[4 S]``; `base` and `d` are room for S numbers each."""
+    """Write `VIEW_FEATURES` features per active class to `x`; `base` and `d` have room for S numbers each."""
     cdef uint64_t C = table.n_classes
     cdef double pseudo_total = view.pseudo * <double>(table.known[view.store] + 1)
     cdef const double* totals = table.totals + view.store * C
@@ -80,7 +83,7 @@ cdef inline void against_rest(
         for c in range(C):
             n_t += row[c]
         mean = 0.0
-        none = log(view.pseudo / (n_t + view.pseudo))  # of every class that has not taught it: of many, most
+        none = log(view.pseudo / (n_t + view.pseudo))  # for every class that has not taught it
         for j in range(S):
             n_c = row[active[j]]
             value = (log((n_c + view.pseudo) / (n_t - n_c + view.pseudo)) if n_c > 0.0 else none) - base[j]
@@ -114,7 +117,7 @@ cdef inline void against_the_other(
     double base,
     double* out,
 ) noexcept nogil:
-    """`against_rest` of two classes: one's odds are the other's, negated."""
+    """`against_rest` for two classes: the log odds of one are those of the other, negated."""
     cdef uint64_t C = table.n_classes, c
     cdef double x = 0.0, q = 0.0, rare_x = 0.0, rare_q = 0.0, weight = 0.0, n_t, rare, value, g, z
     cdef const double* row
@@ -154,7 +157,7 @@ cdef inline void log_likelihood(
     double* log_totals,
     double* z,
 ) noexcept nogil:
-    """``sum f log phi`` per active class, into ``z[S]``; `log_totals` is room for S numbers."""
+    """Write ``sum f log phi`` per active class to ``z[S]``; `log_totals` has room for S numbers."""
     cdef uint64_t C = table.n_classes
     cdef const double* totals = table.totals + view.store * C
     cdef double n = 0.0, vocabulary = <double>table.known[view.store], pseudo_total = 0.0, n_k, p, total

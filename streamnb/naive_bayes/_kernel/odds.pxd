@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 
 cdef inline void soften(const double* u, uint64_t n, double* out) noexcept nogil:
-    """`posterior.softmax`."""
+    """The twin of `softmax`."""
     cdef uint64_t j
     cdef double top = -INFINITY, total = 0.0
     for j in range(n):
@@ -23,7 +23,7 @@ cdef inline void soften(const double* u, uint64_t n, double* out) noexcept nogil
 
 
 cdef inline void log_odds(const double* u, uint64_t n, double* out) noexcept nogil:
-    """`posterior.log_odds`; `out` holds the sums of the values after each, then the odds."""
+    """The twin of `log_odds`; `out` first holds the sums of all later values, then the odds."""
     cdef uint64_t c, i, t = 0
     cdef double top, second = -INFINITY, total = 0.0
     if n == 0:
@@ -57,7 +57,7 @@ cdef inline void log_odds(const double* u, uint64_t n, double* out) noexcept nog
 
 
 cdef inline void log_odds_of(const double* posterior, uint64_t n, double* out) noexcept nogil:
-    """`posterior.log_odds_of`; `out` holds the sums of the values after each, then the odds."""
+    """The twin of `log_odds_of`; `out` first holds the sums of all later values, then the odds."""
     cdef uint64_t c, i
     cdef double others, total = 0.0
     for i in range(n):
@@ -77,7 +77,7 @@ cdef inline void log_odds_of(const double* posterior, uint64_t n, double* out) n
 cdef inline void never_labelled(
     const double* p, const int64_t* active, uint64_t S, uint64_t C, double d, double* out
 ) noexcept nogil:
-    """`posterior.never_labelled`."""
+    """The twin of `never_labelled`."""
     cdef uint64_t c, j
     cdef double share, labelled
     if S == C:

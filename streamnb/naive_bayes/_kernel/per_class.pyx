@@ -2,7 +2,7 @@
 # Twin of: nothing; the memory that the twins of statistics per class have in common
 """Columns of numbers with one number per class, and room for classes to come.
 
-Whoever calls holds the lock of the model.
+The caller holds the lock of the model.
 """
 
 from libc.stdint cimport uint64_t
@@ -11,13 +11,13 @@ from libc.string cimport memcpy, memset
 
 
 cdef class PerClass:
-    """Columns of one number a class."""
+    """Columns of one number per class."""
 
     def __dealloc__(self):
         free(self.columns)
 
     cdef int reserve(self, uint64_t n_classes) except -1:
-        """Room for so many classes."""
+        """Make room for `n_classes` classes."""
         cdef double* columns
         cdef uint64_t i
         if n_classes <= self.capacity and self.columns != NULL:
@@ -33,10 +33,10 @@ cdef class PerClass:
         return 0
 
     cdef _point(self):
-        """Let C know where the columns are."""
+        """Point the subclass's struct at the columns, which have moved."""
 
     def add_class(self):
-        """Append a class, which may have learned already where a batch brought it."""
+        """Append a class; a batch that brought the class may have taught it already."""
         self.reserve(self.n_classes + 1)
         self.n_classes += 1
 
@@ -45,7 +45,7 @@ cdef class PerClass:
         return [self.columns[column * self.capacity + c] for c in range(self.n_classes)]
 
     cdef _fill(self, columns):
-        """Take the place of what there is: a row a column."""
+        """Replace all columns; each row of the argument is one column."""
         cdef uint64_t i, c
         for i, column in enumerate(columns):
             self.n_classes = len(column)
@@ -58,7 +58,7 @@ cdef class PerClass:
         memset(self.columns, 0, self.n_columns * self.capacity * sizeof(double))
 
     cdef bint is_taught(self):
-        """Whether anything was learned, of the classes there are and of those to come."""
+        """Return whether any class has learned, those to come included."""
         cdef uint64_t c
         for c in range(self.capacity):
             if self.columns[c] > 0:

@@ -10,10 +10,10 @@ from libc.string cimport memcpy  # where there is no slack
 from streamnb.naive_bayes._kernel.absent_words cimport Histogram
 from streamnb.naive_bayes._kernel.gaussian cimport Normals
 from streamnb.naive_bayes._kernel.table cimport copy_bytes, hash_bytes, same, snb_prefetch
-from streamnb.naive_bayes._kernel.tokenizer cimport SLACK, Scratch, Text, Token, Tokens, grow, read_tokens, room
+from streamnb.naive_bayes._kernel.tokenizer cimport SLACK, Scratch, Text, Token, Tokens, allocate, grow
 
 cdef enum:
-    # GIVEN: tokens that arrive with their counts; then blocks of named values, which arrive so too
+    # GIVEN: tokens that arrive with their counts; after NUMBER the blocks of named values, which arrive so too
     WORDS, PAIRS, CHARACTERS, ENDS, GIVEN, NUMBER, BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS
 
 cdef enum:
@@ -23,15 +23,15 @@ cdef enum:
     LOG_WEIGHT_OF_ONE = 177  # 256 ln 2, rounded: what a token that occurs once counts; `step.pyx` compares it
 
 cdef enum:
-    LOGS_BITS = 10  # logarithms that a model keeps: 16 KiB, near enough to the processor
+    LOGS_BITS = 10  # logarithms that a model caches: 16 KiB fit into the processor's first cache
 
 cdef enum:
-    STAMP = 4294967296  # a stamp leaves room for so many features
+    STAMP = 4294967296  # the step between stamps: the most features that a message has in a view
 
 
-cdef struct Part:  # of a view of text
-    uint64_t group  # which text
-    uint8_t* prefix  # what its tokens begin with
+cdef struct Part:  # one text of a view of text
+    uint64_t group  # the text
+    uint8_t* prefix  # that its tokens begin with
     uint64_t prefix_size
 
 
@@ -42,23 +42,23 @@ cdef struct Log:
 
 cdef struct View:
     int reader
-    uint64_t n  # of runs and edges
+    uint64_t n  # of character n-grams, and of tokens at each end
     uint64_t characters_max
     Part* parts
     uint64_t n_parts
-    uint64_t group  # which number or given tokens it reads
-    uint64_t store  # which view of the store it counts in
+    uint64_t group  # the number or the given tokens that it reads
+    uint64_t store  # the view of the store that it counts in
     int weight
     bint skips_unknown
     int smoothing
     double pseudo  # alpha or mu
     Normals normals  # of numbers
-    Log* logs  # those of log(count + alpha) that were asked for last, by any view; see multinomial.pxd
-    bint is_bernoulli  # a Bernoulli: `pseudo` messages with a word, and
-    double without  # so many without
-    double half  # of the unknown word, in a Dirichlet's background
-    double[4] as_set  # these and the normals' pseudo-observations, by weights of 1; see `Driver._grow_older`
-    bint fades  # the model forgets: counts are no multiples of anything
+    Log* logs  # a cache of log(count + alpha) for all views; see multinomial.pxd
+    bint is_bernoulli  # then `pseudo` is the pseudo-messages with a word, and
+    double without  # those without it
+    double half  # the spare half of the unknown word in a Dirichlet's background
+    double[4] as_set  # these three and the normals' pseudo-observations, unscaled; see `Driver._grow_older`
+    bint fades  # the model forgets, so counts are not multiples of 1/256
     Histogram* histograms  # of each class, while a batch runs
 
 
@@ -66,19 +66,19 @@ cdef struct Feature:
     uint64_t start  # in the scratch
     uint64_t size
     uint64_t hash
-    int64_t row  # -1: no class has taught it
+    int64_t row  # -1 if no class has taught it
     double f
 
 
 cdef struct Features:
     Feature* items
     uint64_t capacity
-    uint64_t* ends  # where each view's features begin, and where the last ones end
-    uint64_t* seen  # by hash: a stamp of message and view, plus the feature's number
+    uint64_t* ends  # where each view's features begin, and where the last view's end
+    uint64_t* seen  # by hash: a stamp of message and view, plus the feature's index
     uint64_t seen_mask
     uint64_t stamp
     uint64_t seed
-    const uint32_t* slots  # where they will be looked up
+    const uint32_t* slots  # in which they will be looked up
     uint64_t slots_mask
 
 
@@ -88,15 +88,15 @@ cdef struct Given:  # tokens that arrived with their counts, end to end
     uint64_t bytes_capacity
     uint64_t* ends
     uint64_t ends_capacity
-    double* counts  # or the number, of a block of numbers
+    double* counts  # or the numbers of a block of numbers
     uint64_t counts_capacity
-    void** of  # of a block's values: what is known of the name, NULL if nothing; see values.pyx
+    void** of  # the statistics of each name in a block, or NULL; see values.pyx
     uint64_t of_capacity
     uint64_t n
 
 
 cdef inline int give(Given* given, const void* token, uint64_t size, double count) noexcept nogil:
-    """One token more, which is written later if it is NULL; -1 if there is no memory."""
+    """Append one token, which the caller writes later if it is NULL; return -1 without memory."""
     if (
         grow(<void**>&given.bytes, &given.bytes_capacity, given.size + size + SLACK, 1) != 0
         or grow(<void**>&given.ends, &given.ends_capacity, given.n + 1, sizeof(uint64_t)) != 0
@@ -115,7 +115,7 @@ cdef inline int give(Given* given, const void* token, uint64_t size, double coun
 cdef inline int read_view(
     Features* features, Scratch* scratch, const View* view, const Part* part, const Tokens* tokens, uint64_t* n
 ) noexcept nogil:
-    """Where the features of one text of a view stand, from number `n` on: each as often as it occurs."""
+    """Append the features of one text of a view from index `n` on, each as often as it occurs."""
     cdef uint64_t i, start, size, edge
     cdef const Token* token
     if view.reader == WORDS:
@@ -127,7 +127,7 @@ cdef inline int read_view(
         for i in range(1, tokens.n):
             token = tokens.items + i
             size = tokens.items[i - 1].size
-            start = room(scratch, size + 1 + token.size)
+            start = allocate(scratch, size + 1 + token.size)
             if start == <uint64_t>-1:
                 return -1
             copy_bytes(scratch.bytes + start, scratch.bytes + tokens.items[i - 1].start, size)
@@ -143,7 +143,7 @@ cdef inline int read_view(
         edge = view.n if view.n < tokens.n else tokens.n
         for i in range(2 * edge):
             token = tokens.items + (i if i < edge else tokens.n - edge + (i - edge))
-            start = room(scratch, token.size + 1)
+            start = allocate(scratch, token.size + 1)
             if start == <uint64_t>-1:
                 return -1
             scratch.bytes[start] = c"h" if i < edge else c"t"
@@ -156,9 +156,9 @@ cdef inline int read_view(
 cdef inline int read_runs(
     Features* features, Scratch* scratch, const View* view, const Part* part, const Token* token, uint64_t* n
 ) noexcept nogil:
-    """Runs of `view.n` code points of the token padded by a space on both sides; the whole if it is shorter."""
+    """Append the runs of `view.n` code points of a token with a space on both sides; all of it if it is shorter."""
     cdef uint64_t size = token.size + 2
-    cdef uint64_t start = room(scratch, size)
+    cdef uint64_t start = allocate(scratch, size)
     cdef uint64_t begin = 0, end = 0, characters = 0
     cdef uint8_t* padded
     if start == <uint64_t>-1:
@@ -190,7 +190,7 @@ cdef inline uint64_t after_character(const uint8_t* text, uint64_t at, uint64_t 
 cdef inline int take_given(
     Features* features, Scratch* scratch, const View* view, const Given* given, uint64_t begin, uint64_t end, uint64_t* n
 ) noexcept nogil:
-    """The features that arrived as numbers `begin` to `end` of a batch's given tokens, all different."""
+    """Append the features from `begin` to `end` of a batch's given tokens, which are all different."""
     cdef uint64_t i, start, size, source
     cdef Feature* feature
     if grow(<void**>&features.items, &features.capacity, n[0] + end - begin, sizeof(Feature)) != 0:
@@ -198,7 +198,7 @@ cdef inline int take_given(
     for i in range(begin, end):
         source = given.ends[i - 1] if i else 0
         size = given.ends[i] - source
-        start = room(scratch, size)
+        start = allocate(scratch, size)
         if start == <uint64_t>-1:
             return -1
         copy_bytes(scratch.bytes + start, given.bytes + source, size)
@@ -213,7 +213,7 @@ cdef inline int take_given(
 
 
 cdef inline void weigh(Features* features, const View* view, uint64_t first, uint64_t last) noexcept nogil:
-    """What each counts, from how often it stands in the message."""
+    """Give each feature its weight, from how often it occurs in the message."""
     cdef uint64_t i
     cdef Feature* feature
     if view.weight == BY_COUNTS:
@@ -231,10 +231,10 @@ cdef inline void weigh(Features* features, const View* view, uint64_t first, uin
 cdef inline int add_feature(
     Features* features, Scratch* scratch, const Part* part, uint64_t start, uint64_t size, uint64_t* n
 ) noexcept nogil:
-    """One feature more, under its text's prefix."""
+    """Append one feature, with its text's prefix."""
     cdef uint64_t whole
     if part.prefix_size:
-        whole = room(scratch, part.prefix_size + size)
+        whole = allocate(scratch, part.prefix_size + size)
         if whole == <uint64_t>-1:
             return -1
         memcpy(scratch.bytes + whole, part.prefix, part.prefix_size)
@@ -253,10 +253,10 @@ cdef inline int add_feature(
 cdef inline int count_features(
     Features* features, const Scratch* scratch, uint64_t store, uint64_t first, uint64_t* n
 ) noexcept nogil:
-    """Make those of a view, which begin at number `first`, different from each other, and count them.
+    """Merge equal features of a view, which begin at index `first`, and count them.
 
-    MessageFeatures them all, hashing them all and only then telling them apart lets the processor do each step for
-    many at once: a hash of bytes just written, or a look at where it has been seen, would wait for the one before.
+    Reading all, then hashing all, then comparing all lets the processor overlap each step for many features: one
+    at a time, a hash would wait for the bytes just written, and a comparison for the hash.
     """
     cdef uint64_t i, at, last = n[0], kept = first
     cdef Feature* feature
@@ -271,7 +271,7 @@ cdef inline int count_features(
         feature = features.items + i
         at = feature.hash & features.seen_mask
         other = NULL
-        while features.seen[at] >= features.stamp:  # later stamps are larger, and this is the latest
+        while features.seen[at] >= features.stamp:  # stamps only grow, and this is the latest
             other = features.items + (features.seen[at] - features.stamp)
             if (
                 other.hash == feature.hash
@@ -292,7 +292,7 @@ cdef inline int count_features(
 
 
 cdef inline int make_seen(Features* features, uint64_t n) noexcept nogil:
-    """Room to tell so many features apart; -1 if there is no memory."""
+    """Make room to tell n features apart; return -1 without memory."""
     cdef uint64_t size = features.seen_mask + 1
     cdef uint64_t* seen
     if n * 2 <= size:

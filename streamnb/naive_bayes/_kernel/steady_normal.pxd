@@ -19,7 +19,7 @@ cdef struct Normal:  # a `SteadyNormal`
 
 
 cdef inline void centre_and_clip(double* g, uint64_t S, double clip) noexcept nogil:
-    """`centred_and_clipped`, in place."""
+    """The twin of `centred_and_clipped`, in place."""
     cdef double top = -INFINITY, mean = 0.0
     cdef uint64_t j
     for j in range(S):
@@ -43,7 +43,7 @@ cdef inline void centre_and_clip(double* g, uint64_t S, double clip) noexcept no
 cdef inline void normal_evidence(
     const Normal* normal, double x, const int64_t* active, uint64_t S, const NormalConstants* k, double* g
 ) noexcept nogil:
-    """`SteadyNormal.evidence`."""
+    """The twin of `SteadyNormal.evidence`."""
     cdef double n0 = k.pseudo_messages, v0 = normal.variance_min
     cdef double m = 0.0, s = 0.0, ss = 0.0, m0, pooled = v0, n, mu, spread, variance
     cdef uint64_t j, c
@@ -68,7 +68,7 @@ cdef inline void normal_evidence(
 
 
 cdef inline void add_to(Normal* normal, double x, uint64_t c, double weight) noexcept nogil:
-    """`SteadyNormal.add`."""
+    """The twin of `SteadyNormal.add`."""
     x = rint(x * 1024.0) / 1024.0
     normal.n[c] += weight
     normal.s[c] += weight * x

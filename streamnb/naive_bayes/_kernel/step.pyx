@@ -34,7 +34,7 @@ from libc.string cimport memcpy, memset
 
 from streamnb.naive_bayes._kernel cimport absent_words, bernoulli, calibrated_head, multinomial
 from streamnb.naive_bayes._kernel.absent_words cimport AbsentWords
-from streamnb.naive_bayes._kernel.bernoulli cimport add_flag, says_true
+from streamnb.naive_bayes._kernel.bernoulli cimport add_flag, is_true_flag
 from streamnb.naive_bayes._kernel.calibrated_head cimport Head, HeadConstants, form_opinion, learn
 from streamnb.naive_bayes._kernel.categorical cimport add_category
 from streamnb.naive_bayes._kernel.counts cimport CountStore
@@ -52,9 +52,13 @@ from streamnb.naive_bayes._kernel.readers cimport (
     LOG_WEIGHT_OF_ONE, NUMBER, PAIRS, STAMP, WORDS, Feature, Features, Given, Log, Part, View, count_features,
     read_view, take_given, weigh
 )
-from streamnb.naive_bayes._kernel.steady_normal cimport Normal, NormalConstants, add_to, centre_and_clip, normal_evidence
-from streamnb.naive_bayes._kernel.table cimport Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
-from streamnb.naive_bayes._kernel.token_filter cimport Drops, drop, load_drops
+from streamnb.naive_bayes._kernel.steady_normal cimport (
+    Normal, NormalConstants, add_to, centre_and_clip, normal_evidence
+)
+from streamnb.naive_bayes._kernel.table cimport (
+    Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
+)
+from streamnb.naive_bayes._kernel.token_filter cimport TokenFilter, apply_filter, load_filter
 from streamnb.naive_bayes._kernel.tokenizer cimport Scratch, Text, Tokens, alphabet, read_tokens
 from streamnb.naive_bayes._kernel.values cimport BlockReader
 
@@ -102,11 +106,11 @@ cdef struct Out:  # one row of `Scores`
     double* odds
     double* u
     double* raw
-    double* by_class  # what each class has learned
+    double* by_class  # the weight that each class has learned
     int64_t* numbers  # n_classes, known, unknown, learned, flags
 
 
-cdef struct Age:  # of the message in hand, in a model that forgets; see `streamnb.naive_bayes.statistics.plan.Plan`
+cdef struct Age:  # of the current message, in a model that forgets; see `streamnb.naive_bayes.statistics.plan.Plan`
     double instant
     double scale
     double grown
@@ -115,18 +119,18 @@ cdef struct Age:  # of the message in hand, in a model that forgets; see `stream
 
 @cython.final
 cdef class Driver:
-    """Drives one model; made once, as a model's settings never change.
+    """Drives one model; made once, because a model's settings never change.
 
     Parameters
     ----------
-    model : State
-        Whose counts are a compiled store.
+    model : DrivenModel
+        Its counts are a compiled store.
     """
 
     cdef View* views
     cdef Log* logs
     cdef uint64_t n_views, n_groups, n_given, n_numbers
-    cdef int64_t first_tokens  # the view whose known and unknown tokens are told, or -1
+    cdef int64_t first_tokens  # the view whose known and unknown tokens are counted, or -1
     cdef bint calibrated, raw, uniform
     cdef double prior_smoothing, prior_as_set
     cdef bint fades
@@ -139,12 +143,12 @@ cdef class Driver:
     cdef BatchReader reader
     cdef list bernoulli_views
     cdef Scratch scratch
-    cdef Drops drops
-    cdef bint has_drops
-    cdef Tokens* tokens  # of each text, then of each text's first characters
+    cdef TokenFilter filter
+    cdef bint has_filter
+    cdef Tokens* tokens  # of each text, then of the first characters of each text
     cdef Features features
-    cdef uint64_t new_rows, new_bytes  # features of the message that no class has taught, and their length
-    # the state while a batch runs
+    cdef uint64_t new_rows, new_bytes  # features of the message that no class has taught, and their bytes
+    # the model's state while a batch runs
     cdef Head head
     cdef MomentSums* moments
     cdef double* class_counts
@@ -153,7 +157,7 @@ cdef class Driver:
     cdef double* joint
     cdef double* base
     cdef double* d
-    cdef double* row  # of scores of one message: posterior, odds and u
+    cdef double* row  # the scores of one message: posterior, odds and u
     cdef double* present
     cdef double* certain
     cdef uint64_t capacity, n_active, n_classes
@@ -177,10 +181,10 @@ cdef class Driver:
         for i, view in enumerate(model.views):
             self._describe(self.views + i, view, counted)
         for i, view in enumerate(model.views):
-            if type(view.reader) in _BLOCKS:  # after the other given tokens
+            if type(view.reader) in _BLOCKS:  # their given tokens come after those of the other views
                 self.views[i].group = len(self.reader.given_fields) + len(self.reader.blocks)
                 self.reader.blocks.append(BlockReader(view, model.views, self.views[i].group, self.views[i].store))
-        for kind in (Terms, (Words, WordPairs, CharacterGrams, Ends)):  # text before terms
+        for kind in (Terms, (Words, WordPairs, CharacterGrams, Ends)):  # the first view of text, or else of terms
             for i in reversed(range(self.n_views)):
                 if isinstance(model.views[i].reader, kind):
                     self.first_tokens = i
@@ -196,8 +200,8 @@ cdef class Driver:
         self.scratch.message_tokens_max = model.tokenizer.message_tokens_max
         for each in set(model.tokenizer.keep_whole):
             self.scratch.whole |= _WHOLE[each]
-        load_drops(&self.drops, model.tokenizer, stop_words_of(model.tokenizer.stop_words))
-        self.has_drops = self.drops.length_min > 1 or self.drops.slots != NULL
+        load_filter(&self.filter, model.tokenizer, stop_words_of(model.tokenizer.stop_words))
+        self.has_filter = self.filter.length_min > 1 or self.filter.slots != NULL
         self.calibrated = model.head is not None
         self.head.n_text_views = len(model.text_views)
         self.head.n_features = VIEW_FEATURES * len(model.text_views) + 2 + len(model.other_views)
@@ -255,7 +259,7 @@ cdef class Driver:
         if self.logs == NULL:
             raise MemoryError("no memory for a driver")
         for i in range(1 << LOGS_BITS):
-            self.logs[i].of = -1.0  # no count is
+            self.logs[i].of = -1.0  # which is no count
 
     cdef _describe_parts(self, View* into, list parts):
         cdef Part* part
@@ -297,15 +301,15 @@ cdef class Driver:
         free(self.scratch.kinds)
         free(self.scratch.places)
         free(self.scratch.signs)
-        free(self.drops.bytes)
-        free(self.drops.slots)
+        free(self.filter.bytes)
+        free(self.filter.slots)
         free(self.block)
         free(self.active)
 
     # ---- a batch
 
     def step(self, model, batch, bint score, bint learn):
-        """The twin of `NaiveBayes.step`; whoever calls holds the model's lock, which is the store's.
+        """Score and learn a batch: the twin of `NaiveBayes.step`. The caller holds the store's lock.
 
         Returns
         -------
@@ -320,7 +324,7 @@ cdef class Driver:
         """
         cdef uint64_t n = len(batch)
         cdef uint64_t i, width
-        cdef list alive = []  # what C points into while the GIL is let go
+        cdef list alive = []  # the texts that C points into without the GIL
         cdef Inbox inbox
         cdef uint64_t n_known = len(model.classes)
         classes, indices, weights = self._classes(model, batch, learn)
@@ -366,31 +370,31 @@ cdef class Driver:
         if self.fades:
             if failed:
                 plan = Plan(model.decay, mask[:i], times[:i], batch.partition, learns=learn)
-            self._stand(model, plan.after)
+            self._set_decay(model, plan.after)
         if failed:
             raise MemoryError(f"no memory to learn message {i} of the batch; those before it are learned")
         n_classes, known, unknown, learned, flags = numbers.T.copy()
         return Scores(tuple(classes), n_classes, posterior, odds, u, raw, known, unknown, learned, by_class, flags)
 
     def one(self, model, fields, label, weight, at, bint score):
-        """A batch of one in columns of one: what `step` does, without an array being made.
+        """Score or learn one message, in columns of length one: `step` without the cost of arrays.
 
         Parameters
         ----------
         model : State
         fields : mapping of str to list
         label : Label or None
-            ``None`` is not learned.
+            A message without a label is not learned.
         weight : float
         at : float or None
-            Its time, for a model that forgets by it.
+            The message's time, for a model that forgets by time.
         score : bool
-            Off, it is learned.
+            Whether the posterior is returned.
 
         Returns
         -------
         dict of Label to float
-            The posterior by class; empty of a message that is not scored.
+            The posterior by class; empty for a message that is not scored.
 
         Raises
         ------
@@ -429,18 +433,18 @@ cdef class Driver:
             failed = self._message(table, &inbox, 0, y, g, score, &out)
         self._done(model, classes if y >= 0 else None, &inbox)
         if self.fades and not failed:
-            self._stand(model, plan.after)
+            self._set_decay(model, plan.after)
         if failed:
             raise MemoryError("no memory to learn a message")
         return {label: out.posterior[c] for c, label in enumerate(classes)} if score else {}
 
-    cdef _stand(self, model, decay):
-        """The model stands in time where a plan ends; up to where its head has faded the batch has found out."""
+    cdef _set_decay(self, model, decay):
+        """Give the model the decay at the end of the batch, with the instant up to which the head has faded."""
         decay.head_at = None if isnan(self.head_at) else self.head_at
         model.decay = decay
 
     cdef void _grow_older(self, double instant, double scale, double grown, double shift) noexcept nogil:
-        """What a message is scored with: every pseudo-count is multiplied by what a count of 1 weighs at its time."""
+        """Multiply every pseudo-count by the weight that a count of 1 has at the message's time."""
         cdef uint64_t v
         cdef View* view
         self.age.instant, self.age.scale, self.age.grown, self.age.shift = instant, scale, grown, shift
@@ -453,7 +457,7 @@ cdef class Driver:
         self.normal_constants.pseudo_messages = NORMAL.pseudo_messages * scale
 
     cdef _done(self, model, classes, Inbox* inbox):
-        """After a batch: `classes` are those it may have brought, `None` if nothing was learned."""
+        """End a batch: `classes` are all it may have brought, or `None` if nothing was learned."""
         self.store.tidy()
         self.store = None
         self.reader.keep(inbox)
@@ -471,10 +475,10 @@ cdef class Driver:
         Inbox* inbox,
         list alive,
     ):
-        """What the views look at, checked (the twin of `reading.read` up to the tokens), and then the state.
+        """Read the batch's fields, then copy the model's state into C.
 
-        The inbox is taken out while it is read into: values may run code of their own, which may use the model,
-        but not teach it a class more than the `n_known` for which there is room in what was prepared.
+        A value may run code of its own, which may use the model, but must not teach it a class beyond the
+        `n_known` for which there is room.
         """
         self.reader.take(inbox)
         try:
@@ -490,7 +494,7 @@ cdef class Driver:
         self.features.seed = self.store.table.seed
 
     cdef tuple _classes(self, model, batch, bint learn):
-        """All classes at the end of the batch, each label's index (-1 none, -2 one class too many), weights."""
+        """Return all classes after the batch, each label's index (-1: none, -2: one class too many), and weights."""
         cdef Py_ssize_t i, n = len(batch)
         cdef dict index = dict(model.index)
         classes = list(model.classes)
@@ -505,7 +509,7 @@ cdef class Driver:
             if label is None:
                 continue
             c = index.get(label) if type(label) is kind else None
-            if c is None:  # not as the labels before it, or a new one
+            if c is None:  # of another type than the labels before it, or new
                 (label,), _ = checked_labels(Batch({}, [label]), classes)
                 kind = type(label) if kind is None else kind
                 c = index.get(label)
@@ -521,7 +525,7 @@ cdef class Driver:
     # ---- the state, in and out
 
     cdef _load(self, model, uint64_t width):
-        """The model's small arrays into C, with room for `width` classes."""
+        """Copy the model's small arrays into C, with room for `width` classes."""
         cdef uint64_t c, i
         cdef uint64_t F = self.head.n_features
         cdef double* at
@@ -573,7 +577,7 @@ cdef class Driver:
             self.head.eta, self.head.eta_squares = model.head.eta, model.head.eta_squares
 
     cdef _store(self, model, classes):
-        """And back: the classes that appeared, and everything that was learned."""
+        """Copy everything that was learned back into the model, with the classes that appeared."""
         cdef uint64_t i, n = self.n_classes
         for block in self.reader.blocks:
             (<BlockReader>block).adopt()
@@ -628,7 +632,7 @@ cdef class Driver:
         return 0 if y < 0 else self._learn(table, inbox, i, y, weight, unknown_share, weighed)
 
     cdef int _features_of(self, const Inbox* inbox, uint64_t i, int64_t* flags) noexcept nogil:
-        """What every view reads; the twin of `reading.read` from the tokens on."""
+        """Read the features of every view: the twin of `read_message` from the tokens on."""
         cdef uint64_t v, first, n = 0, group, begin, p
         cdef const View* view
         cdef const Text* text
@@ -646,7 +650,7 @@ cdef class Driver:
             view = self.views + v
             first = n
             self.features.ends[v] = n
-            if self.features.stamp >= LAST_STAMP:  # they are used up: begin again
+            if self.features.stamp >= LAST_STAMP:  # the stamps are used up: start over
                 memset(self.features.seen, 0, (self.features.seen_mask + 1) * sizeof(uint64_t))
                 self.features.stamp = 0
             self.features.stamp += <uint64_t>STAMP
@@ -673,7 +677,7 @@ cdef class Driver:
     cdef inline int _read_part(
         self, const View* view, const Part* part, const Text* text, uint64_t* n
     ) noexcept nogil:
-        """What a view reads in one text."""
+        """Append the features that a view reads in one text."""
         cdef Tokens* tokens = self.tokens + part.group
         if view.reader == CHARACTERS and text.size > view.characters_max:
             tokens += self.n_groups
@@ -682,15 +686,15 @@ cdef class Driver:
         return read_view(&self.features, &self.scratch, view, part, tokens, n)
 
     cdef inline int _read_tokens(self, const Text* text, uint64_t size_max, Tokens* tokens) noexcept nogil:
-        """The twin of `Tokenizer.split`, for a text's first code points."""
+        """Split the first `size_max` code points of a text: the twin of `Tokenizer.split`."""
         if read_tokens(&self.scratch, text, min(text.size, size_max), tokens) != 0:
             return -1
-        if self.has_drops:
-            drop(&self.drops, &self.scratch, tokens)
+        if self.has_filter:
+            apply_filter(&self.filter, &self.scratch, tokens)
         return 0
 
     cdef void _look_up(self, const Table* table) noexcept nogil:
-        """Every feature's row, and how many have none: some at a time, so that what they touch comes together."""
+        """Find every feature's row, and count those without one; `AHEAD` at a time, so that memory is prefetched."""
         cdef uint64_t i, first, last = 0, v = 0, n = self.features.ends[self.n_views]
         cdef Feature* feature
         cdef const uint8_t* token
@@ -741,14 +745,14 @@ cdef class Driver:
             multinomial.log_likelihood(table, &self.features, view, v, self.active, self.n_active, self.base, z)
 
     cdef inline uint64_t _first_given(self, const Inbox* inbox, uint64_t i, uint64_t v) noexcept nogil:
-        """Where view v's given tokens of message i begin."""
+        """Return where view v's given tokens of message i begin."""
         cdef uint64_t group = i * self.n_given + self.views[v].group
         return inbox.given_ends[group - 1] if group else 0
 
     cdef void _block_likelihood(
         self, const Table* table, const Inbox* inbox, uint64_t i, uint64_t v, double* z
     ) noexcept nogil:
-        """What the named values of message i say, summed per active class."""
+        """Write the evidence of message i's named values per active class to `z`."""
         cdef const View* view = self.views + v
         cdef const Given* given = &inbox.given
         cdef const Feature* feature = self.features.items + self.features.ends[v]
@@ -762,7 +766,7 @@ cdef class Driver:
                 add_flag(
                     table,
                     feature,
-                    says_true(self.scratch.bytes + feature.start, feature.size),
+                    is_true_flag(self.scratch.bytes + feature.start, feature.size),
                     <FieldSums*>given.of[j],
                     view,
                     self.active,
@@ -776,7 +780,7 @@ cdef class Driver:
             feature += 1
 
     cdef void _weigh(self, const Table* table, const Inbox* inbox, uint64_t i, double unknown_share) noexcept nogil:
-        """The calibrated head's features and its opinion; the twin of `NaiveBayes.evidence`."""
+        """Compute the calibrated head's features and its opinion: the twin of `NaiveBayes.evidence`."""
         cdef uint64_t S = self.n_active, v
         cdef double* phi = self.head.phi
         for v in range(self.n_views):
@@ -807,7 +811,7 @@ cdef class Driver:
             u[j] = -log(<double>self.n_active) if self.uniform else log(share) if share > 0 else -INFINITY
 
     cdef void _log_joint(self, const Table* table, const Inbox* inbox, uint64_t i) noexcept nogil:
-        """Into `joint`: prior times likelihood, or the prior where maximum likelihood says 0/0."""
+        """Write the log of prior times likelihood to `joint`, or of the prior where maximum likelihood gives 0/0."""
         cdef uint64_t v, j
         cdef bint possible = False
         self._log_prior(self.joint)
@@ -821,7 +825,7 @@ cdef class Driver:
             self._log_prior(self.joint)
 
     cdef void _publish(self, const Table* table, const Inbox* inbox, uint64_t i, bint weighed, Out* out) noexcept nogil:
-        """A row of scores; the twin of `NaiveBayes._score`."""
+        """Write one row of scores: the twin of `NaiveBayes._score`."""
         cdef uint64_t C = self.n_classes, S = self.n_active, c, j
         cdef double weight = 0.0
         cdef const double* u = self.head.u if weighed else self.joint
@@ -843,7 +847,7 @@ cdef class Driver:
         never_labelled(self.head.posterior if weighed else self.d, self.active, S, C, weight, out.posterior)
         for j in range(S):
             out.u[self.active[j]] = u[j]
-        if out.odds == NULL:  # nobody asks
+        if out.odds == NULL:  # not asked for
             return
         if not weighed and S == C:
             log_odds(self.joint, C, out.odds)
@@ -853,7 +857,7 @@ cdef class Driver:
     cdef int _learn(
         self, Table* table, const Inbox* inbox, uint64_t i, uint64_t y, double weight, double unknown_share, bint weighed
     ) noexcept nogil:
-        """The twin of `NaiveBayes._learn`; there is memory for all of it before anything is changed."""
+        """The twin of `NaiveBayes._learn`. All memory is allocated before anything changes; returns -1 without it."""
         cdef uint64_t v, j, n_words, first = 0, last = 0
         cdef double n, total, x, plain_weight = weight
         cdef bint was_active
@@ -932,7 +936,7 @@ cdef class Driver:
         return 0
 
     cdef void _fade_head(self) noexcept nogil:
-        """The twin of `Decay.fade_of_head` and `CalibratedHead.fade`; a half-life enters the steps nowhere else."""
+        """The twin of `Decay.fade_of_head` and `CalibratedHead.fade`: the only way a half-life changes the steps."""
         cdef double since = 0.0 if isnan(self.head_at) else self.age.instant - self.head_at
         since = since if since > 0.0 else 0.0
         calibrated_head.fade(&self.head, self.n_classes, exp2(-since), &HEAD)
@@ -940,7 +944,7 @@ cdef class Driver:
             self.head_at = self.age.instant
 
     cdef int _fade(self, Table* table) noexcept nogil:
-        """The twin of `sums.fade`: the landmark moves, and the rows that stay are looked up again."""
+        """Move the landmark: the twin of `merging.fade`. The rows that stay are looked up again."""
         cdef double factor = ldexp(1.0, -<int>min(self.age.shift, 10000.0))
         cdef double least = 0.0 if factor >= 1.0 else FORGOTTEN
         cdef int failed = 0
@@ -971,7 +975,7 @@ cdef class Driver:
         return 0
 
     cdef int _make_room(self, Table* table) noexcept nogil:
-        """The twin of `CountStore.make_room`; the rows that stay are looked up again."""
+        """Evict rare tokens: the twin of `CountStore.make_room`. The rows that stay are looked up again."""
         cdef uint64_t excess, n, v
         cdef int failed = 0
         while table.rows and table.rows + self.new_rows > self.max_tokens and not failed:
@@ -1020,7 +1024,7 @@ cdef class Driver:
 
 
 cdef void _fade_sums(double* n, double* a, double* b, uint64_t n_classes, double factor) noexcept nogil:
-    """The twin of `fading.fade_sums`: weights, and up to two other sums."""
+    """The twin of `decay.fade_sums`: weights, and up to two other sums."""
     cdef uint64_t c
     cdef double left
     for c in range(n_classes):
@@ -1033,7 +1037,7 @@ cdef void _fade_sums(double* n, double* a, double* b, uint64_t n_classes, double
 
 
 cdef Normals _normals_of(event):
-    """A Gaussian's parameters."""
+    """Return a `Gaussian`'s parameters as a struct."""
     cdef Normals normals
     normals.variance = _VARIANCES.get(event.variance, BY_GIVEN)
     normals.given = event.variance if normals.variance == BY_GIVEN else 0.0

@@ -24,23 +24,23 @@ cdef extern from *:
         0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF
     };
     """
-    const uint64_t* snb_first  # so many bytes of a word
+    const uint64_t* snb_first  # masks of the first n bytes of an integer
     uint64_t snb_fold(uint64_t a, uint64_t b) noexcept nogil
     void snb_prefetch(const void* address) noexcept nogil
 
 
 cdef enum:
-    HASH_VERSION = 1  # of `hash_bytes`: an index in a snapshot is of use to the same hash alone
-    MOVES = 8  # rows that move with each new one: a move ends long before the next begins
+    HASH_VERSION = 1  # of `hash_bytes`: an index in a snapshot fits only the hash that made it
+    MOVES = 8  # rows that move with each new row: a move ends long before the next begins
 
 
 cdef struct Table:
     uint32_t* slots  # a row number plus 1 in the bits under `mask`, a part of its hash above; 0 is empty
     uint64_t mask  # slots minus 1, a power of two minus 1
-    uint32_t* old_slots  # while the table moves into larger slots: those it comes from
+    uint32_t* old_slots  # while the table moves into larger slots: the old ones
     uint64_t old_mask
-    uint64_t moved  # rows that have moved, of those there were when it began
-    uint64_t moving
+    uint64_t moved  # rows that have moved
+    uint64_t moving  # rows there were when the move began
     uint64_t seed
     double* counts  # rows x n_classes
     uint64_t* bounds  # 0, then for each row 256 times where its token ends in the arena, plus its view
@@ -55,14 +55,14 @@ cdef struct Table:
 
 
 cdef inline uint64_t tail(const uint8_t* data, uint64_t size) noexcept nogil:
-    """The last bytes of a token, 8 at most, as a number; up to `SLACK` bytes past it are read and dropped."""
+    """Return the last bytes of a token, 8 at most, as a number; reads up to `SLACK` bytes past them and drops them."""
     cdef uint64_t word
     memcpy(&word, data, 8)
     return word & snb_first[size if size < 8 else 8]
 
 
 cdef inline bint same(const uint8_t* a, const uint8_t* b, uint64_t size) noexcept nogil:
-    """Whether two tokens of one size, with slack after both, are equal."""
+    """Return whether two tokens of one size are equal; both need slack."""
     while size > 8:
         if tail(a, 8) != tail(b, 8):
             return False
@@ -73,7 +73,7 @@ cdef inline bint same(const uint8_t* a, const uint8_t* b, uint64_t size) noexcep
 
 
 cdef inline void copy_bytes(uint8_t* into, const uint8_t* data, uint64_t size) noexcept nogil:
-    """Copy a token, eight bytes at a time: both sides have slack, and what is copied past it is overwritten."""
+    """Copy a token, eight bytes at a time, so bytes past its end are copied too; both sides have slack."""
     cdef uint64_t at = 0
     while at < size:
         memcpy(into + at, data + at, 8)
@@ -81,7 +81,7 @@ cdef inline void copy_bytes(uint8_t* into, const uint8_t* data, uint64_t size) n
 
 
 cdef inline uint64_t hash_bytes(const uint8_t* data, uint64_t size, uint64_t seed) noexcept nogil:
-    """A keyed hash of 64 bits: eight bytes at a time through a folded multiplication; needs slack."""
+    """Return a keyed hash of 64 bits: eight bytes at a time through a folded multiplication. The token needs slack."""
     cdef uint64_t h = seed ^ (size * <uint64_t>0x9E3779B97F4A7C15)
     while size > 8:
         h = snb_fold(h ^ tail(data, 8), <uint64_t>0xA0761D6478BD642F)
@@ -116,7 +116,7 @@ cdef inline bint is_row_of(
 cdef inline int64_t find(
     const Table* table, const uint8_t* token, uint64_t size, uint64_t view, uint64_t h
 ) noexcept nogil:
-    """The row of a token of a view, or -1; the token needs slack."""
+    """Return the row of a view's token, or -1; the token needs slack."""
     cdef int64_t row = find_in(table, table.slots, table.mask, token, size, view, h)
     if row < 0 and table.old_slots != NULL:
         row = find_in(table, table.old_slots, table.old_mask, token, size, view, h)
@@ -146,7 +146,7 @@ cdef inline int64_t find_in(
 
 
 cdef inline int64_t candidate(const Table* table, uint64_t h) noexcept nogil:
-    """The first row whose slot could be that of a token, or -1: most often the one, which is then verified."""
+    """Return the first row whose slot fits a token's hash, or -1; the caller verifies that it is the token's."""
     cdef uint64_t at = h & table.mask
     cdef uint32_t tag = <uint32_t>(h >> 32)
     cdef uint32_t tag_bits = <uint32_t>~table.mask
@@ -184,7 +184,7 @@ cdef inline void place_rows(Table* table, uint64_t first, uint64_t last) noexcep
 cdef inline uint64_t insert(
     Table* table, const uint8_t* token, uint64_t size, uint64_t view, uint64_t h
 ) noexcept nogil:
-    """A new row of zeros; there is room for it."""
+    """Append a row of zeros; `has_room` was true."""
     cdef uint64_t row = table.rows
     cdef uint64_t start = start_of(table, row)
     copy_bytes(table.arena + start, token, size)
@@ -199,7 +199,7 @@ cdef inline uint64_t insert(
 
 
 cdef inline void move_rows(Table* table, uint64_t n) noexcept nogil:
-    """Move some rows into the larger slots; with the last one the old slots are no longer asked."""
+    """Move n rows into the larger slots; after the last one the old slots are not searched any more."""
     cdef uint64_t last = table.moved + n if table.moved + n < table.moving else table.moving
     place_rows(table, table.moved, last)
     table.moved = last
@@ -208,7 +208,7 @@ cdef inline void move_rows(Table* table, uint64_t n) noexcept nogil:
 
 
 cdef inline bint has_room(const Table* table, uint64_t rows, uint64_t size) noexcept nogil:
-    """Whether so many more rows, and bytes of tokens, fit without more memory."""
+    """Return whether that many more rows and bytes of tokens fit without more memory."""
     return (
         table.rows + rows <= table.rows_capacity
         and start_of(table, table.rows) + size <= table.arena_capacity

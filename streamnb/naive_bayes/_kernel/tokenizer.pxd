@@ -31,14 +31,14 @@ cdef struct Page:
 
 cdef struct Alphabet:
     Page* pages[PAGES]
-    uint8_t word[256]  # the lower case of an ASCII character that belongs to a word, 0 of all else
-    uint8_t parts[256]  # what part each sign may have in what is read whole; see entities.pxd
+    uint8_t word[256]  # the lower case of an ASCII character that belongs to a word; 0 for all others
+    uint8_t parts[256]  # the parts that each sign may have in an entity; see entities.pxd
 
 
 cdef struct Text:
     const void* data
     uint64_t size  # in code points
-    int kind  # bytes a code point; 0 for ASCII
+    int kind  # bytes per code point; 0 for ASCII
 
 
 cdef struct Token:
@@ -53,7 +53,7 @@ cdef struct Tokens:
     int truncated
 
 
-cdef struct Scratch:  # where a message's tokens and features lie, as UTF-8
+cdef struct Scratch:  # the tokens and features of a message, as UTF-8
     uint8_t* bytes
     uint64_t size
     uint64_t capacity
@@ -61,7 +61,7 @@ cdef struct Scratch:  # where a message's tokens and features lie, as UTF-8
     uint64_t kinds_capacity
     uint64_t* places  # where each begins among the bytes
     uint64_t places_capacity
-    uint8_t* signs  # where something is read whole: of a text's code points
+    uint8_t* signs  # of a text's code points, if entities are one token
     uint64_t signs_capacity
     Alphabet* alphabet
     bint peers_words
@@ -75,7 +75,7 @@ cdef object point_at(Text* text, whole)
 
 
 cdef inline int grow(void** block, uint64_t* capacity, uint64_t needed, uint64_t item) noexcept nogil:
-    """Room for so many items, and half as many again; -1 if there is no memory."""
+    """Make room for `needed` items and half as many again; return -1 without memory."""
     cdef uint64_t wanted
     cdef void* moved
     if needed <= capacity[0]:
@@ -89,8 +89,8 @@ cdef inline int grow(void** block, uint64_t* capacity, uint64_t needed, uint64_t
     return 0
 
 
-cdef inline uint64_t room(Scratch* scratch, uint64_t size) noexcept nogil:
-    """A place among the bytes, with slack after it; all ones if there is no memory."""
+cdef inline uint64_t allocate(Scratch* scratch, uint64_t size) noexcept nogil:
+    """Return the start of `size` new bytes with slack after them; all ones without memory."""
     cdef uint64_t start = scratch.size
     if grow(<void**>&scratch.bytes, &scratch.capacity, start + size + SLACK, 1) != 0:
         return <uint64_t>-1
@@ -109,7 +109,7 @@ cdef inline int add_token(Tokens* tokens, uint64_t start, uint64_t size) noexcep
 
 
 cdef inline int read_tokens(Scratch* scratch, const Text* text, uint64_t size, Tokens* tokens) noexcept nogil:
-    """The tokens of a text's first `size` code points."""
+    """Read the tokens of a text's first `size` code points."""
     tokens.n = 0
     tokens.truncated = 0
     if text.kind == 0 and scratch.whole:
@@ -120,8 +120,8 @@ cdef inline int read_tokens(Scratch* scratch, const Text* text, uint64_t size, T
 
 
 cdef inline int split_ascii(Scratch* scratch, const uint8_t* data, uint64_t size, Tokens* tokens) noexcept nogil:
-    """The twin of the rules over ASCII: words, and signs one by one; or the peers' words of two and more."""
-    cdef uint64_t base = room(scratch, size)
+    """Split ASCII text by the rule "unicode", words and single marks, or "words", words of two characters or more."""
+    cdef uint64_t base = allocate(scratch, size)
     cdef uint64_t begin, start = 0, end, length, edges, word_before = 0, n
     cdef uint64_t is_word = 0, is_space = 1
     cdef uint8_t* low
@@ -129,11 +129,11 @@ cdef inline int split_ascii(Scratch* scratch, const uint8_t* data, uint64_t size
     if base == <uint64_t>-1:
         return -1
     low = scratch.bytes + base
-    for begin in range(0, size + 1, 64):  # to the end of the text itself, where the last token ends
+    for begin in range(0, size + 1, 64):  # up to and including the end, where the last token ends
         if grow(<void**>&tokens.items, &tokens.capacity, tokens.n + 65, sizeof(Token)) != 0:
             return -1
         found = read_characters(data, begin, size, low)
-        edges = ~(found.word & (found.word << 1 | word_before))  # all but the inside of words
+        edges = ~(found.word & (found.word << 1 | word_before))  # all positions but the inside of words
         word_before = found.word >> 63
         if size - begin < 63:
             edges &= (<uint64_t>2 << (size - begin)) - 1
@@ -152,7 +152,7 @@ cdef inline int split_ascii(Scratch* scratch, const uint8_t* data, uint64_t size
             else:
                 n += 1 - is_space
             start = end
-            is_word = found.word >> length & 1  # numbers, and no branches: what comes next cannot be guessed
+            is_word = found.word >> length & 1  # arithmetic instead of a branch, which the processor could not predict
             is_space = found.space >> length & 1
         tokens.n = n
         if n > scratch.message_tokens_max:
@@ -165,10 +165,10 @@ cdef inline int split_ascii(Scratch* scratch, const uint8_t* data, uint64_t size
 cdef inline int split_ascii_whole(
     Scratch* scratch, const uint8_t* data, uint64_t size, Tokens* tokens
 ) noexcept nogil:
-    """`split_ascii` where numbers, addresses or links are read whole: character by character."""
+    """`split_ascii` where numbers, URLs or mail addresses are one token: character by character."""
     cdef const uint8_t* word = scratch.alphabet.word
     cdef const Page* page = scratch.alphabet.pages[0]
-    cdef uint64_t base = room(scratch, size)
+    cdef uint64_t base = allocate(scratch, size)
     cdef uint64_t i = 0, start, length, end
     cdef uint8_t letter
     cdef uint8_t* low
@@ -212,14 +212,14 @@ cdef inline int split_ascii_whole(
 cdef inline int split_unicode(
     Scratch* scratch, const Text* text, uint64_t size, Tokens* tokens
 ) noexcept nogil:
-    """The twin of `_split_by_kind`, and of the peers' rule, over any script."""
+    """Split text of any script: the twin of `_split_by_kind`, and of the rule "words"."""
     cdef uint64_t i, j, at, group
     cdef uint32_t point
     cdef uint8_t kind
     cdef uint8_t* kinds
     cdef Signs signs
     cdef const Alphabet* letters = scratch.alphabet
-    at = room(scratch, 4 * size)
+    at = allocate(scratch, 4 * size)
     if (
         at == <uint64_t>-1
         or grow(<void**>&scratch.kinds, &scratch.kinds_capacity, size + 1, 1) != 0
@@ -289,7 +289,7 @@ cdef inline int split_unicode(
 
 
 cdef inline uint64_t after_symbol(const uint8_t* kinds, uint64_t j, uint64_t size) noexcept nogil:
-    """Where a symbol ends, with its tones and marks and the symbols joined to it."""
+    """Return where a symbol ends, with its tones and marks and the symbols joined to it."""
     while kinds[j] == TONE or kinds[j] == MARK:
         j += 1
     while (
@@ -304,7 +304,7 @@ cdef inline uint64_t after_symbol(const uint8_t* kinds, uint64_t j, uint64_t siz
 
 
 cdef inline int add_points(Scratch* scratch, Tokens* tokens, uint64_t first, uint64_t last) noexcept nogil:
-    """The token of some code points, cut at its limit; `truncated` is 2 where there are enough tokens."""
+    """Add the token of some code points, cut at its limit; `truncated` becomes 2 at the limit of tokens."""
     if tokens.n == scratch.message_tokens_max:
         tokens.truncated = 2
         return 0
@@ -315,7 +315,7 @@ cdef inline int add_points(Scratch* scratch, Tokens* tokens, uint64_t first, uin
 
 
 cdef inline uint64_t write_utf8(uint32_t point, uint8_t* out) noexcept nogil:
-    """Write a code point; returns how many bytes it takes."""
+    """Write a code point; return its size in bytes."""
     if point < 0x80:
         out[0] = point
         return 1

@@ -1,1 +1,1 @@
-# Nothing here is for Python: the alphabet and the splitter are C, for the rooms beside.
+# Nothing here is for Python: the alphabet and the tokenizer are C.

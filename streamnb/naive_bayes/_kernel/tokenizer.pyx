@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 # Twin of: streamnb.naive_bayes.features.tokenizer, streamnb.naive_bayes.features.alphabet
-"""The alphabet of the compiled tokenizer: pages of code points, as `streamnb.naive_bayes.features.tokenizer` has them."""
+"""The alphabet of the compiled tokenizer: pages of 256 code points, read from the plain alphabet and cached."""
 
 from streamnb.naive_bayes.features import alphabet as plain
 from streamnb.naive_bayes.features import entities as whole
@@ -27,15 +27,15 @@ memset(&letters, 0, sizeof(Alphabet))
 
 
 cdef Alphabet* alphabet() except NULL:
-    """The one alphabet of this process; its first page is there."""
+    """Return the one alphabet of this process; its first page is loaded."""
     return &letters
 
 
-cdef bint latin_stays = True  # the lower case of a Latin-1 character is one: the first page is enough
+cdef bint latin_stays = True  # the lower case of every Latin-1 character is Latin-1: the first page is enough
 
 
 cdef int load(uint32_t number) except -1:
-    """Ask for the kinds and lower cases of 256 code points."""
+    """Load the kinds and lower cases of 256 code points."""
     cdef Page* page = <Page*>malloc(sizeof(Page))
     cdef uint32_t i
     if page == NULL:
@@ -50,7 +50,7 @@ cdef int load(uint32_t number) except -1:
 
 
 cdef uint32_t low_of(uint32_t point) except? 0:
-    """A code point's lower case, its page and its lower case's page loaded."""
+    """Return a code point's lower case; load its page and the lower case's page."""
     cdef uint32_t low
     if letters.pages[point >> 8] == NULL:
         load(point >> 8)
@@ -61,9 +61,9 @@ cdef uint32_t low_of(uint32_t point) except? 0:
 
 
 cdef object point_at(Text* text, string):
-    """Point at a string, every page it needs loaded; returns what has to be kept alive.
+    """Point `text` at a string and load every page it needs; return the string to keep alive.
 
-    A string whose lower case has more code points than itself is put into lower case here.
+    A string whose lower case has more code points than the string itself is put into lower case here.
     """
     cdef Py_ssize_t i
     cdef bint expands = False

@@ -14,9 +14,9 @@ cdef class BlockReader:
     cdef str field
     cdef tuple fields
     cdef frozenset taken
-    cdef dict known  # name to statistic, the model's own while a batch runs
-    cdef dict fresh  # and those of names that the batch brings
-    cdef uint64_t n_classes  # when it began
+    cdef dict known  # name to statistics: the model's own while a batch runs
+    cdef dict fresh  # the same for names that the batch brings
+    cdef uint64_t n_classes  # when the batch began
     cdef read(self, columns, uint64_t i, Given* given, list names)
     cdef bint _read_common(self, columns, uint64_t i, Given* given, list names) except -1
     cdef bint _take(self, name, value, Given* given, list names) except -1

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # Twin of: streamnb.naive_bayes.features.values
-"""Blocks of named values on their way into C: the twin of `streamnb.naive_bayes.model.message_features.block`.
+"""Read blocks of named values into C.
 
-Text names with plain values are taken as they are; of anything else the plain reading says what it is. The
-statistics of a name are found when nothing runs any more but this, for values may run code of their own.
+Str names with values of Python's plain types are read here; all others go through the plain `block`. The
+statistics of the names are looked up after all values were read, because a value may run code of its own.
 """
 
 from streamnb.naive_bayes.features.readers import Categories, Flags, Numbers, field_of, fields_of
@@ -41,9 +41,9 @@ cdef class BlockReader:
     ----------
     view : View
     views : sequence of View
-        All of them: a block that reads every field leaves out what another view names.
+        All views: a block that reads every field leaves out fields that another view names.
     group, store : int
-        Which given tokens are the block's, and which view of the store counts them.
+        The index of the block's given tokens, and of the view of the store that counts them.
     """
 
     def __cinit__(self, view, views, group, store):
@@ -54,7 +54,7 @@ cdef class BlockReader:
         self.known, self.fresh = {}, {}
 
     cdef read(self, columns, uint64_t i, Given* given, list names):
-        """Message i's values as given tokens, numbers as counts of none; and the name of each."""
+        """Read message i's values as given tokens, numbers as counts of empty ones; append each name to `names`."""
         cdef uint64_t n = given.n, size = given.size
         cdef Py_ssize_t n_names = len(names)
         if not self._read_common(columns, i, given, names):
@@ -63,7 +63,7 @@ cdef class BlockReader:
             self._read_any(columns, i, given, names)
 
     cdef bint _read_common(self, columns, uint64_t i, Given* given, list names) except -1:
-        """Whether all names and values were what they mostly are."""
+        """Read names and values of the common types; False at the first of any other type."""
         if self.field:
             column = columns.get(self.field)
             values = None if column is None else column[i]
@@ -103,7 +103,7 @@ cdef class BlockReader:
         return True
 
     cdef bint _take(self, name, value, Given* given, list names) except -1:
-        """Take one value, unless it or its name is of an uncommon kind; one that is missing is left out."""
+        """Read one value, or leave it out if it is missing; False if it or its name is of an uncommon type."""
         cdef double x
         cdef int overflow = 0
         cdef int64_t whole
@@ -153,7 +153,7 @@ cdef class BlockReader:
         )
 
     cdef _read_any(self, columns, uint64_t i, Given* given, list names):
-        """Whatever it is, as the plain reading has it."""
+        """Read message i's values with the plain functions, whatever their types."""
         cdef bytes data
         for key, x in block(self.reader, named_values(self.reader, self.taken, columns, i)).items():
             data = b"" if self.kind == BLOCK_NUMBERS else (<str>key).encode()
@@ -161,7 +161,7 @@ cdef class BlockReader:
             names.append(key if self.kind == BLOCK_NUMBERS else field_of(key))
 
     cdef void* find(self, str name, bint learned, uint64_t n_classes) except? NULL:
-        """The statistic of a name, with room for so many classes; NULL if there is none and none comes."""
+        """Return the statistics of a name with room for `n_classes` classes; make them if it is learned, else NULL."""
         cdef PyObject* found = PyDict_GetItem(self.known, name)
         if found == NULL:
             found = PyDict_GetItem(self.fresh, name)
@@ -178,20 +178,20 @@ cdef class BlockReader:
         return &(<FieldTotal><object>found).sums
 
     cdef begin(self, model):
-        """Look for names in a model's statistics from here on."""
+        """Look names up in this model's statistics from now on."""
         name = self.view.name
         self.known = model.blocks[name].numbers if self.kind == BLOCK_NUMBERS else model.tallies[name].fields
         self.fresh, self.n_classes = {}, len(model.classes)
 
     cdef adopt(self):
-        """Take in the names that the batch brought, but for those it did not come to."""
+        """Add the names that the batch brought to the model's, except those it stopped short of."""
         for name, statistic in self.fresh.items():
             if (<PerClass>statistic).is_taught():
                 self.known[name] = statistic
         self.fresh = {}
 
     cdef recount(self, const Table* table):
-        """The twin of `FieldTotals.rebuild`, each field in its place: the batch points at them."""
+        """The twin of `FieldTotals.rebuild`; no field's sums move, because the batch points at them."""
         cdef FieldTotal field
         cdef uint64_t row, c
         fields = {**self.known, **self.fresh}
@@ -211,7 +211,7 @@ cdef class BlockReader:
 
 
 cdef const char* _utf8(text, Py_ssize_t* size) except? NULL:
-    """A text as bytes that live as long as it; NULL if it holds half of a surrogate pair."""
+    """Return a str's bytes, which live as long as it does; NULL if it holds half of a surrogate pair."""
     if PyUnicode_IS_ASCII(text):
         size[0] = PyUnicode_GET_LENGTH(text)
         return <const char*>PyUnicode_DATA(text)
@@ -222,7 +222,7 @@ cdef const char* _utf8(text, Py_ssize_t* size) except? NULL:
 
 
 cdef bint _give_text(Given* given, list names, name, value) except -1:
-    """Take a category that JSON writes as it is."""
+    """Append a category, if JSON writes its text unchanged."""
     cdef Py_ssize_t size, i
     cdef const char* text = _utf8(value, &size)
     if text == NULL:
@@ -234,7 +234,7 @@ cdef bint _give_text(Given* given, list names, name, value) except -1:
 
 
 cdef bint _give_token(Given* given, list names, name, const char* value, Py_ssize_t size, bint quoted) except -1:
-    """Take the token of a name and a value; see `streamnb.naive_bayes.features.readers.token_of`."""
+    """Append the token of a name and a value; see `streamnb.naive_bayes.features.readers.token_of`."""
     cdef Py_ssize_t first
     cdef const char* text = _utf8(name, &first)
     cdef uint8_t* at
