@@ -302,7 +302,8 @@ class Scatter:
 
     def freeze(self, prefix: str) -> dict[str, Section]:
         """Return the sums as arrays, which later learning does not change; see `scatter_arrays.freeze`."""
-        return scatter_arrays.freeze(self, prefix)
+        sums = scatter_arrays.ScatterArrays(self.names, self.n, self.mean, self.squares, self.inverses)
+        return scatter_arrays.freeze(sums, prefix)
 
     def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
         """Restore the sums from the arrays of `freeze`, after checking them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,12 +10,9 @@ from streamnb.base import HINT, Floats, Section, Sections, floats, section
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.statistics.inverse_scatter import InverseScatter
 
-if TYPE_CHECKING:
-    from streamnb.naive_bayes.statistics.scatter import Scatter
-
 
 class ScatterArrays(NamedTuple):
-    """The arrays that `checked` found in a snapshot; see `Scatter` for their shapes."""
+    """The sums of a scatter and their inverses; see `Scatter` for the shapes."""
 
     names: list[str]
     n: Floats
@@ -24,7 +21,7 @@ class ScatterArrays(NamedTuple):
     inverses: list[InverseScatter]
 
 
-def freeze(scatter: Scatter, prefix: str) -> dict[str, Section]:
+def freeze(sums: ScatterArrays, prefix: str) -> dict[str, Section]:
     """Return the sums of a scatter as arrays, which later learning does not change.
 
     Returns
@@ -37,14 +34,14 @@ def freeze(scatter: Scatter, prefix: str) -> dict[str, Section]:
         sums, but with other rounding. They are stored so that a restored model gives the same bits as one
         that kept running.)
     """
-    d = len(scatter.names)
-    encoded = [name.encode() for name in scatter.names]
-    facts = [[float(kept.matrix is not None), kept.log_det, float(kept.age)] for kept in scatter.inverses]
-    matrices = [kept.matrix for kept in scatter.inverses if kept.matrix is not None]
+    d = len(sums.names)
+    encoded = [name.encode() for name in sums.names]
+    facts = [[float(kept.matrix is not None), kept.log_det, float(kept.age)] for kept in sums.inverses]
+    matrices = [kept.matrix for kept in sums.inverses if kept.matrix is not None]
     return {
         f"{prefix}_names": np.frombuffer(b"".join(encoded), np.uint8),
         f"{prefix}_name_ends": np.cumsum([len(e) for e in encoded], dtype=np.uint64),
-        f"{prefix}_sums": np.concatenate([scatter.n, scatter.mean, scatter.squares]).reshape(-1, d or 1),
+        f"{prefix}_sums": np.concatenate([sums.n, sums.mean, sums.squares]).reshape(-1, d or 1),
         f"{prefix}_inverses": np.array(matrices, np.float64).reshape(len(matrices) * d, d or 1),
         f"{prefix}_inverse_facts": np.array(facts, np.float64).reshape(len(facts), 3),
     }
