@@ -285,7 +285,7 @@ def test_linear_weights_are_the_model(
     model = _learned(make, stream)
     labels = sorted(model.classes[c] for c in model.active())
     if len(labels) < 2:
-        with pytest.raises(ValueError, match="two classes"):
+        with pytest.raises(ValueError, match="two labelled classes"):
             model.linear_weights()
         return
     a, b = labels[:2]
