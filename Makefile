@@ -56,7 +56,7 @@ check: install  ## format, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-format: install  ## mend format and what lint can mend
+format: install  ## fix the format, and what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

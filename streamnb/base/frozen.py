@@ -70,7 +70,7 @@ def floats(sections: Sections, name: str, shape: tuple[int | None, int]) -> Floa
     if array.ndim != 2 or array.shape[1] != columns or (rows is not None and array.shape[0] != rows):
         raise SnapshotError(f"Section `{name}` has the shape {array.shape}, not {shape}.", HINT)
     if not bool(np.isfinite(array).all()):
-        raise SnapshotError(f"Section `{name}` holds a number that no stream can give.", HINT)
+        raise SnapshotError(f"Section `{name}` holds an infinite or NaN number.", HINT)
     return array
 
 
@@ -86,7 +86,7 @@ def counted(sections: Sections, name: str, shape: tuple[int | None, int]) -> Flo
     """
     array = floats(sections, name, shape)
     if bool((array < 0.0).any()) or bool((array > COUNTED_MAX).any()):
-        raise SnapshotError(f"Section `{name}` holds a count that no stream can give.", HINT)
+        raise SnapshotError(f"Section `{name}` holds a negative or too large count.", HINT)
     return array
 
 

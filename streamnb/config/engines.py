@@ -55,14 +55,14 @@ def build_guard(settings: Settings) -> Guard | None:
     Raises
     ------
     SettingsError
-        It looks at a field that `[message]` does not read.
+        It uses a field that `message.category` does not list.
     """
     chosen = settings.guard
     if not chosen.source and chosen.learn_below == 1:
         return None
     if chosen.source and chosen.source not in settings.message.category:
         raise SettingsError(
-            f"The guard looks at the field `{chosen.source}`, absent from `message.category`.",
+            f"The guard uses the field `{chosen.source}`, which `message.category` does not list.",
             "Add it there; it takes part in scoring only where a view reads it.",
         )
     return Guard(chosen)
@@ -135,7 +135,7 @@ def build_transactions(
     assert isinstance(came, KafkaInput)
     if came.group is None:
         raise SettingsError(
-            '`engine.scores = "exactly_once"` commits offsets, and `source.group` does not say under whom.',
+            '`engine.scores = "exactly_once"` needs `source.group`, which is not set.',
             "Name a group that belongs to this engine alone.",
         )
     assert isinstance(goes, KafkaOutput)
@@ -194,8 +194,8 @@ def check_endpoints(settings: Settings) -> tuple[InputSettings, OutputSettings, 
     if again or written[0] == written[1]:
         name = again.pop() if again else written[0]
         raise SettingsError(
-            f"`{name}` stands for two of source, sink and dead letters.",
-            "Each needs a topic or file of its own, or what is written would be read or mixed up.",
+            f"`{name}` is used for more than one of source, sink and dead letters.",
+            "Give each its own topic or file; otherwise output would be read as input or mixed up.",
         )
     return came, goes, aside
 
@@ -205,7 +205,7 @@ def build_engine(
 ) -> Engine:
     """The whole engine; it holds the snapshot directory's lock until it is closed.
 
-    With `rebuild` it moves damaged snapshots aside and begins anew, which the lineage says.
+    With `rebuild` it moves damaged snapshots aside and starts over, which the lineage records.
 
     Raises
     ------

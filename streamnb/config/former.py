@@ -82,7 +82,7 @@ def refuse_former(tables: Mapping[str, object], where: str) -> None:
     for setting, fixed in FIXED.items():
         for path, _ in _found(tables, setting.split(".")):
             raise SettingsError(
-                f"{where}: `{path}` is fixed now, at {fixed}.",
+                f"{where}: `{path}` can no longer be set; it is always {fixed}.",
                 "Leave it out. A snapshot with another value needs the version that wrote it.",
             )
 

@@ -70,7 +70,7 @@ def build_decoder(settings: Settings) -> Decoder:
     Raises
     ------
     SettingsError
-        A view looks at a field that `[message]` does not read.
+        A view uses a field that `[message]` does not list.
     """
     fields = settings.message
     for view in settings.views:
@@ -95,7 +95,7 @@ def build_decoder(settings: Settings) -> Decoder:
         for field in fields_of(view.reader):
             if field not in read:
                 raise SettingsError(
-                    f"View `{view.name}` looks at the field `{field}`, absent from `message.{table}`.",
+                    f"View `{view.name}` uses the field `{field}`, which `message.{table}` does not list.",
                     f"Add it to `message.{table}`.",
                 )
     return Decoder(fields, timed=settings.forgetting.half_life_s is not None)
@@ -153,7 +153,7 @@ def verify_snapshot(path: Path) -> str:
     digest = built.digest()
     if digest != held.digest:
         raise SnapshotError(
-            f"{path} says its digest is {held.digest['all']}, and its state's is {digest['all']}.",
+            f"{path} records the digest {held.digest['all']}, but its state has the digest {digest['all']}.",
             "Use another snapshot; this state is not the one that was written.",
         )
     return digest["all"]

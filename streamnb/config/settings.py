@@ -54,7 +54,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         A label past it becomes a dead letter.
     max_tokens : int
         Tokens of all views together, about 70 bytes each with two classes, 25 of them for snapshots; at the
-        cap the rarest sixteenth is let go.
+        cap the rarest sixteenth is evicted.
     """
 
     name: str = "streamnb"
@@ -112,9 +112,11 @@ def load_settings(path: Path, changes: Sequence[str] = ()) -> Settings:
     except (StorageError, DataError) as error:
         raise SettingsError(error.what, error.hint) from error
     except ValueError as error:  # a TOMLDecodeError, or a number of more digits than Python reads
-        raise SettingsError(f"{path} is not TOML: {error}.", "Mend that line.") from error
+        raise SettingsError(f"{path} is not TOML: {error}.", "Correct that line.") from error
     except RecursionError as error:
-        raise SettingsError(f"{path} is nested too deeply.", "No setting needs it: mend the file.") from error
+        raise SettingsError(
+            f"{path} is nested too deeply.", "Flatten the file; no setting is nested this deeply."
+        ) from error
     for change in changes:
         _apply(tables, change)
     return decode_settings(tables, str(path))
@@ -138,7 +140,7 @@ def decode_settings(tables: Mapping[str, object], where: str) -> Settings:
         for key in client:
             if any(word in key for word in _NAMES_OF_SECRETS) and not isinstance(client[key], dict):
                 raise SettingsError(
-                    f"{where}: `{key}` is a secret and stands in the file.",
+                    f"{where}: the secret `{key}` is written in the file.",
                     f'Put it into an environment variable and write {key} = {{ env = "NAME" }}.',
                 )
     return settings

@@ -284,7 +284,7 @@ class Appender:
         try:
             yield
         except BrokenPipeError as error:
-            self._failure = DeliveryError(f"The reader of {self._name} has gone.", "Start it again.")
+            self._failure = DeliveryError(f"The program reading {self._name} has exited.", "Start it again.")
             raise self._failure from error
         except OSError as error:
             self._failure = storage_error("write", self._name, error)

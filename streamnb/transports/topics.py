@@ -46,7 +46,7 @@ OWNED_BY_BOTH: Mapping[str, str] = {
     "enable.idempotence": _ACKNOWLEDGED,
     "retries": _ACKNOWLEDGED,
     "max.in.flight.requests.per.connection": _ACKNOWLEDGED,
-    "delivery.timeout.ms": "the sink's own `delivery_timeout_ms` and `in_flight_max` take its place",
+    "delivery.timeout.ms": "the sink's own `delivery_timeout_ms` and `in_flight_bytes_max` take its place",
     "partitioner": "a score goes to the partition with the number of its input partition",
 }
 """The client settings, by Kafka's own names, that both transports fix, each with the reason for it."""
@@ -91,7 +91,7 @@ def check_partitions(found: Mapping[str, int], wanted: Mapping[str, int]) -> Non
     for name, count in found.items():
         if count != wanted[name]:
             what = f"Topic {name} exists with {count} partitions, not {wanted[name]}."
-            raise TransportError(what, "Use it as it is, or choose another name.")
+            raise TransportError(what, "Use its present number of partitions, or choose another name.")
 
 
 def starting_positions(

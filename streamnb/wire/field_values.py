@@ -11,6 +11,21 @@ ID_MAX = 1 << 53  # JSON parsers that read numbers as doubles change larger inte
 ID_CHARACTERS_MAX = 1024
 Id = str | int
 
+_JSON_KINDS = {str: "a string", int: "a number", float: "a number", list: "a list", dict: "an object"}
+
+
+def json_kind(value: object) -> str:
+    """Return how an error sentence names a JSON value: by its kind, or as it is written for true and null.
+
+    Examples
+    --------
+    >>> json_kind({}), json_kind(1.5), json_kind(True), json_kind(None)
+    ('an object', 'a number', 'true', 'null')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return _JSON_KINDS[type(value)]
+
 
 def read_id(value: object, path: str) -> Id | None:
     """Return an id, a string or an integer, or ``None``; raise ``RecordError`` for anything else."""
@@ -37,14 +52,14 @@ def read_text(value: object, path: str) -> str | None:
     """Return a string, or ``None``; raise ``RecordError`` for anything else."""
     if value is None or isinstance(value, str):
         return value
-    raise RecordError("schema", f"Field `{path}` must be a string, not {type(value).__name__}.")
+    raise RecordError("schema", f"Field `{path}` must be a string, not {json_kind(value)}.")
 
 
 def read_category(value: object, path: str) -> str | int | float | bool | None:
     """Return a string, number or truth value, or ``None``; raise ``RecordError`` for anything else."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    what = f"Field `{path}` must be a string, a number, true or false, not {type(value).__name__}."
+    what = f"Field `{path}` must be a string, a number, true or false, not {json_kind(value)}."
     raise RecordError("schema", what)
 
 
@@ -53,7 +68,7 @@ def read_number(value: object, path: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise RecordError("schema", f"Field `{path}` must be a number, not {type(value).__name__}.")
+        raise RecordError("schema", f"Field `{path}` must be a number, not {json_kind(value)}.")
     number = float(value)
     if not math.isfinite(number) or abs(number) > NUMBER_MAX:
         raise RecordError("number_range", f"Field `{path}` must stay within 1e100.")
@@ -64,4 +79,4 @@ def read_flag(value: object, path: str) -> bool | None:
     """Return true, false or ``None``; raise ``RecordError`` for anything else."""
     if value is None or isinstance(value, bool):
         return value
-    raise RecordError("schema", f"Field `{path}` must be true or false, not {type(value).__name__}.")
+    raise RecordError("schema", f"Field `{path}` must be true or false, not {json_kind(value)}.")

@@ -21,6 +21,7 @@ from streamnb.errors import RecordError
 from streamnb.wire.field_values import (
     ID_CHARACTERS_MAX,
     Id,
+    json_kind,
     read_category,
     read_flag,
     read_id,
@@ -195,12 +196,12 @@ class Decoder:
         if any(records.keys) and max(len(key or b"") for key in records.keys) > keys_max:
             for row, key in enumerate(records.keys):
                 if (size := len(key or b"")) > keys_max:
-                    what = f"A key of {size} bytes is more than {keys_max}, which its score would carry too."
+                    what = f"The key has {size} bytes, more than {keys_max}."
                     refused[row] = RecordError("oversized", what)
         if any(records.headers):
             for row, headers in enumerate(records.headers):
                 if len(headers) > headers_max:
-                    what = f"{len(headers)} headers are more than {headers_max}."
+                    what = f"The record has {len(headers)} headers, more than {headers_max}."
                     refused.setdefault(row, RecordError("headers", what))
         return refused
 
@@ -211,7 +212,10 @@ class Decoder:
             return
         for i, row in enumerate(rows):
             if labels[i] is not None and any(name.startswith(OWN) for name, _ in records.headers[row]):
-                what = f"It has a label and a header `{OWN}*`: streamnb wrote it, as it does dead letters."
+                what = (
+                    f"The record has a label and a header `{OWN}*`, so streamnb itself wrote this record "
+                    "(it is a dead letter)."
+                )
                 faults.setdefault(i, RecordError("own_output", what))
 
     def _refuse_empty(self, fields: Mapping[str, list[Any]], n: int, faults: Faults) -> None:
@@ -241,7 +245,7 @@ class Decoder:
                 refused.append((row, envelopes[row]))
                 continue
             if len(value) > bytes_max:
-                what = f"{len(value)} bytes are more than `message.bytes_max` = {bytes_max}."
+                what = f"The record has {len(value)} bytes, more than `message.bytes_max` = {bytes_max}."
                 refused.append((row, RecordError("oversized", what)))
                 continue
             try:
@@ -250,7 +254,7 @@ class Decoder:
                 refused.append((row, json_fault(value, error)))
                 continue
             if not isinstance(message, dict):
-                what = f"The record is a JSON {type(message).__name__}, not an object."
+                what = f"The record is {json_kind(message)}, not a JSON object."
                 refused.append((row, RecordError("schema", what)))
                 continue
             parsed.append(message)

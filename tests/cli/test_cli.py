@@ -135,7 +135,7 @@ def test_verify_refuses_a_digest_that_is_not_the_states(snapshot: Path, tmp_path
     done = streamnb("snapshot", "verify", str(other))
 
     assert done.returncode == 74
-    assert f"{other} says its digest is {'0' * 32}, and its state's is ".encode() in done.stderr
+    assert f"{other} records the digest {'0' * 32}, but its state has the digest ".encode() in done.stderr
     assert done.stderr.count(b"\n") == 1
 
 
@@ -182,7 +182,7 @@ def test_generate_says_what_it_cannot_draw(mail: Path, tmp_path: Path) -> None:
     assert streamnb("learn", str(mail), "--config", config, "-o", str(accurate)).returncode == 0
     done = streamnb("generate", str(accurate))
     assert (done.returncode, done.stdout) == (65, b"")
-    assert b"no text can be made of its tokens" in done.stderr
+    assert b"text cannot be rebuilt from pairs" in done.stderr
 
 
 def test_run_over_files_resumes_where_it_stopped(mail: Path, tmp_path: Path) -> None:

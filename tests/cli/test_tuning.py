@@ -107,7 +107,7 @@ def test_a_first_part_without_a_judged_message_is_refused() -> None:
         ('message.text=["subject"]', "reads other messages"),
         ('message.label_values={ham = "good"}', "reads other messages"),
         ("forgetting.half_life_s=60", "lines of a file have none"),
-        ('views=[{name="a", reader={kind="category", field="a"}}]', "looks at the field `a`"),
+        ('views=[{name="a", reader={kind="category", field="a"}}]', "uses the field `a`"),
     ],
 )
 def test_a_candidate_that_needs_other_messages_is_refused(change: str, said: str) -> None:

@@ -153,8 +153,8 @@ def test_a_model_of_settings_goes_on_from_its_snapshot(views: str, tmp_path: Pat
     [
         ('reader = { kind = "numbers" }', "does not name the fields"),
         ('reader = { kind = "categories", field = "country" }', "does not name the fields"),
-        ('reader = { kind = "numbers", fields = ["height"] }', "absent from `message.number`"),
-        ('reader = { kind = "flags", fields = ["country"] }', "absent from `message.flag`"),
+        ('reader = { kind = "numbers", fields = ["height"] }', "which `message.number` does not list"),
+        ('reader = { kind = "flags", fields = ["country"] }', "which `message.flag` does not list"),
         ('reader = { kind = "terms", field = "text" }', "counted already"),
         (
             'reader = { kind = "flags", fields = ["paid"] }\nevent_model = { kind = "gaussian" }',

@@ -394,7 +394,7 @@ def test_a_setting_that_is_fixed_now_is_refused_with_its_value(path: str) -> Non
     written_as = path.replace("views", "views[1]")
     with pytest.raises(SettingsError) as caught:
         decode_settings(tables, "test")
-    assert caught.value.what == f"test: `{written_as}` is fixed now, at {FIXED[path]}."
+    assert caught.value.what == f"test: `{written_as}` can no longer be set; it is always {FIXED[path]}."
     assert path not in paths()
 
 
@@ -600,10 +600,14 @@ LINES: Tables = {
     [
         ("source", None, r"`\[source\]` is not set"),
         ("sink", None, r"`\[sink\]` is not set"),
-        ("sink", {"kind": "jsonl", "path": "in.jsonl"}, r"`in\.jsonl` stands for two of"),
-        ("sink", {"kind": "jsonl", "path": "aside.jsonl"}, r"`aside\.jsonl` stands for two of"),
+        ("sink", {"kind": "jsonl", "path": "in.jsonl"}, r"`in\.jsonl` is used for more than one of"),
+        ("sink", {"kind": "jsonl", "path": "aside.jsonl"}, r"`aside\.jsonl` is used for more than one of"),
         ("dead_letters", {}, r"`\[dead_letters\.sink\]` is not set"),
-        ("dead_letters", {"sink": {"kind": "jsonl", "path": "in.jsonl"}}, r"`in\.jsonl` stands for two of"),
+        (
+            "dead_letters",
+            {"sink": {"kind": "jsonl", "path": "in.jsonl"}},
+            r"`in\.jsonl` is used for more than one of",
+        ),
     ],
 )
 def test_what_is_written_is_never_read_again(table: str, endpoint: object, sentence: str) -> None:
@@ -618,7 +622,7 @@ def test_what_is_written_is_never_read_again(table: str, endpoint: object, sente
 def test_topics_that_feed_themselves_are_refused() -> None:
     """Any of several topics."""
     topics = {"source": {"kind": "kafka", "topics": ["a", "b"]}, "sink": {"kind": "kafka", "topic": "b"}}
-    with pytest.raises(SettingsError, match="`b` stands for two of"):
+    with pytest.raises(SettingsError, match="`b` is used for more than one of"):
         check_endpoints(decode_settings({**LINES, **topics}, "test"))
 
 
@@ -634,9 +638,18 @@ def test_standard_input_and_output_are_two_things() -> None:
 @pytest.mark.parametrize(
     ("view", "sentence"),
     [
-        ({"reader": {"kind": "words", "fields": ["body"]}}, r"field `body`, absent from `message\.text`"),
-        ({"reader": {"kind": "number", "field": "text"}}, r"field `text`, absent from `message\.number`"),
-        ({"reader": {"kind": "category", "field": "x"}}, r"field `x`, absent from `message\.category`"),
+        (
+            {"reader": {"kind": "words", "fields": ["body"]}},
+            r"field `body`, which `message\.text` does not list",
+        ),
+        (
+            {"reader": {"kind": "number", "field": "text"}},
+            r"field `text`, which `message\.number` does not list",
+        ),
+        (
+            {"reader": {"kind": "category", "field": "x"}},
+            r"field `x`, which `message\.category` does not list",
+        ),
         ({"reader": {"kind": "terms", "field": "colour"}}, r"View `v` reads terms"),
     ],
 )
@@ -747,7 +760,9 @@ def test_a_snapshot_has_no_setting_that_a_file_must_not_have() -> None:
     assert "characters_max" not in tables["views"][0]["reader"]
     assert "message_tokens_max" not in tables["tokens"]
     own = Settings(tokens=Tokenizer(message_tokens_max=9))
-    with pytest.raises(SettingsError, match=r"`tokens\.message_tokens_max` is fixed now, at 65536"):
+    with pytest.raises(
+        SettingsError, match=r"`tokens\.message_tokens_max` can no longer be set; it is always 65536"
+    ):
         restore_model(snapshot_of(own, build_model(own)))
 
 

@@ -190,7 +190,7 @@ def test_what_was_not_learned_is_counted() -> None:
 
 def test_a_source_that_no_message_carries_is_refused() -> None:
     """A quota that never applies would only seem to protect."""
-    with pytest.raises(SettingsError, match=r"absent from `message.category`"):
+    with pytest.raises(SettingsError, match=r"which `message.category` does not list"):
         build_guard(Settings(guard=GuardSettings(source="from")))
     assert build_guard(Settings()) is None
 

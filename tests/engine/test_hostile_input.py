@@ -151,7 +151,7 @@ def test_A21_what_is_written_is_never_read_again(written: str) -> None:
     }
     aside: dict[str, object] = {"kind": "kafka", "topic": "dead"}
     (endpoints["sink"] if written == "sink" else aside)["topic"] = "other"
-    with pytest.raises(SettingsError, match="stands for two of"):
+    with pytest.raises(SettingsError, match="is used for more than one of"):
         check_endpoints(decode_settings({**endpoints, "dead_letters": {"sink": aside}}, "test"))
 
 

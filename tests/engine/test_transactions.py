@@ -183,7 +183,7 @@ def test_committed_offsets_that_cannot_be_right_stop_the_engine(committed: dict[
 
 def test_another_group_is_refused() -> None:
     """Its offsets do not tell which scores were published."""
-    with pytest.raises(SettingsError, match="under the group memory"):
+    with pytest.raises(SettingsError, match=r"used the group memory, but `source\.group` is now other"):
         published_before([NOTE], "other", {P0: 7}, {P0: 7}, {P0: 30})
 
 

@@ -144,18 +144,21 @@ def test_constants_are_dropped_from_settings_that_have_their_value() -> None:
 @pytest.mark.parametrize(
     ("changes", "setting"),
     [
-        ({"tokens": {"message_tokens_max": 100}}, r"tokens\.message_tokens_max` is fixed now, at 65536"),
+        (
+            {"tokens": {"message_tokens_max": 100}},
+            r"tokens\.message_tokens_max` can no longer be set; it is always 65536",
+        ),
         (
             {"views": [view({"kind": "characters", "characters_max": 500}, {"kind": "multinomial"})]},
-            r"views\[0\]\.reader\.characters_max` is fixed now, at 3000",
+            r"views\[0\]\.reader\.characters_max` can no longer be set; it is always 3000",
         ),
         (
             {"views": [view({"kind": "numbers"}, {"kind": "binned", "warm_up": 50})]},
-            r"views\[0\]\.event_model\.warm_up` is fixed now, at 200",
+            r"views\[0\]\.event_model\.warm_up` can no longer be set; it is always 200",
         ),
         (
             {"forgetting": {"half_life_s": 60.0, "time_skew_max_s": 5.0}},
-            r"forgetting\.time_skew_max_s` is fixed now, at 3600",
+            r"forgetting\.time_skew_max_s` can no longer be set; it is always 3600",
         ),
     ],
 )

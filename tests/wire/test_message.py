@@ -162,6 +162,21 @@ def test_the_good_go_on_among_the_bad() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (b"null", "The record is null, not a JSON object."),
+        (b"[1]", "The record is a list, not a JSON object."),
+        (b'{"text": {}}', "Field `text` must be a string, not an object."),
+        (b'{"text": 7.5}', "Field `text` must be a string, not a number."),
+        (b'{"text": false}', "Field `text` must be a string, not false."),
+    ],
+)
+def test_a_refusal_names_the_kind_of_value_as_json_does(value: bytes, what: str) -> None:
+    """An operator may not know Python's names of types."""
+    assert refusal(value).what == what
+
+
+@pytest.mark.parametrize(
     ("value", "text"),
     [
         (b'{"text": ""}', ""),

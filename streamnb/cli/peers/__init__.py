@@ -80,6 +80,6 @@ def _readers(settings: Settings) -> list[TextReader]:
     readers = [view.reader for view in settings.views if reads_text(view.reader)]
     if not readers:
         raise SettingsError(
-            "No view reads text, which the model to compare with needs.", "Add a view of text to `[[views]]`."
+            "The comparison needs a view that reads text.", "Add a view of text to `[[views]]`."
         )
     return readers

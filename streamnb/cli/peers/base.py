@@ -113,6 +113,6 @@ def package(name: str, module: str, extra: str = "compare") -> ModuleType:
         return import_module(module)
     except ImportError as error:
         raise SettingsError(
-            f"The package {name} is not installed, which this comparison needs.",
+            f"The comparison needs the package {name}, which is not installed.",
             f"Install it: pip install 'streamnb[{extra}]'",
         ) from error

@@ -193,7 +193,7 @@ class GaussianDiscriminant(Estimator):
         One for all classes gives a linear boundary and the posterior ``1 / (1 + exp(-theta.x))``, the form of
         logistic regression (`linear_weights` is theta). One per class gives a curved boundary.
     messages_per_coordinate : float
-        Until there are more messages than so many times the numbers of a message, one pseudo-observation of
+        Until there are more messages than this many times the numbers of a message, one pseudo-observation of
         the pooled variance steadies the covariance. 1 is the lectures' n > d.
     prior : Prior, optional
         By default the stream's own shares.

@@ -40,7 +40,7 @@ def is_compiled(views: Sequence[View], prior: Prior, decay: Decay | None, wanted
         blocks = [view.name for view in views if isinstance(view.reader, Categories | Flags | Numbers)]
         strangers += [f"view `{name}` with a half-life" for name in blocks]
     if wanted and (strangers or not _kernel.compiled):
-        raise ValueError(f"no compiled twin: {_kernel.reason or ', '.join(strangers)}")
+        raise ValueError(f"this model cannot run in compiled code: {_kernel.reason or ', '.join(strangers)}")
     return _kernel.compiled and not strangers if wanted is None else wanted
 
 

@@ -132,6 +132,6 @@ def _per_class(model: Scorer, view: View, *, naive: bool) -> int:
         return vocabulary if naive else 2**vocabulary - 1
     if not naive:
         raise ValueError(
-            f"view `{view.name}`: messages may have any length, so a table of all of them has no size"
+            f"view `{view.name}`: messages may have any length, so the number of parameters is not finite"
         )
     return max(0, vocabulary - 1)

@@ -163,7 +163,9 @@ def subtract(state: State, other: State) -> None:
         for label, n in zip(other.classes, other.class_counts, strict=True):
             known = state.class_counts[state.index[label]] if label in state.index else 0.0
             if known < n * (1 - WEIGHT_ROUNDING):
-                raise ValueError(f"more messages of {label!r} than were learned; nothing was subtracted")
+                raise ValueError(
+                    f"cannot subtract more messages of {label!r} than were learned; nothing was subtracted"
+                )
         pairs = [(j, state.index[label]) for j, label in enumerate(other.classes) if label in state.index]
         amounts = []
         short = 0

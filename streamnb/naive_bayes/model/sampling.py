@@ -60,7 +60,9 @@ class _Urn:
         self.tokens = list(model.counts[self.view.name].rows) if self.view.keeps == "counts" else []
         self.shares: dict[int, list[float]] = {}
         if isinstance(self.view.reader, WordPairs | CharacterGrams | Ends):
-            raise ValueError(f"view `{self.view.name}`: no text can be made of its tokens")
+            raise ValueError(
+                f"view `{self.view.name}`: text cannot be rebuilt from pairs, character grams or ends"
+            )
 
     def draw(self, c: int, random: np.random.Generator) -> dict[str, object]:
         """Return the fields of one message of class c, by name."""

@@ -256,11 +256,11 @@ class State:
         self.counts.restore(sections, n_classes)
         tokens, mass = values.get("evicted_tokens", 0), values.get("evicted_mass", 0.0)
         if not isinstance(tokens, int) or not isinstance(mass, int | float) or not 0 <= mass < math.inf:
-            raise SnapshotError("The state lacks its evicted tokens or their mass.", HINT)
+            raise SnapshotError("The snapshot's number or mass of evicted tokens is not valid.", HINT)
         self.counts.evicted_tokens, self.counts.evicted_mass = tokens, float(mass)
         short = values.get("fell_short", 0)
         if not isinstance(short, int) or short < 0:
-            raise SnapshotError("The state lacks its number of tokens that fell short.", HINT)
+            raise SnapshotError("The snapshot's number of tokens that fell short is not valid.", HINT)
         self.fell_short = short
         if self.decay is not None:
             self.decay.restore(values.get("forgetting"))
@@ -268,9 +268,7 @@ class State:
         if self.head is not None:
             self.head.restore(sections, n_classes)
             if self.head.length.n != self.class_counts:
-                raise SnapshotError(
-                    "The head's length sums and the class counts are of different messages.", HINT
-                )
+                raise SnapshotError("The head's length sums and the class counts do not match.", HINT)
 
     def _restore_statistics(self, sections: Sections, n_classes: int) -> None:
         """Restore moments and blocks, then rebuild the tallies from the restored counts."""

@@ -238,7 +238,7 @@ class CalibratedHead:
         low, high = NOISE_BOUNDS
         accumulators = min(weights[1].min(), offsets[1].min(initial=math.inf))
         if accumulators < ACCUMULATOR_START or noise[1, 0] < NOISE_ACCUMULATOR_START:
-            raise SnapshotError("An accumulator of the head is below where it starts.", HINT)
+            raise SnapshotError("An accumulator of the head is below its initial value.", HINT)
         if not low <= noise[0, 0] <= high:
             raise SnapshotError("The head's noise share is out of its bounds.", HINT)
         self.weights, self.weight_squares = weights.tolist()

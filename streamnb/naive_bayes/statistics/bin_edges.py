@@ -209,7 +209,7 @@ class LearnedEdges:
         """
         if (self.bins, self.warm_up) != (other.bins, other.warm_up):
             theirs, ours = (f"{e.bins} bins after {e.warm_up} numbers" for e in (other, self))
-            raise ValueError(f"{theirs} do not merge with {ours}")
+            raise ValueError(f"cannot merge: different bins, {theirs} and {ours}")
         if self.fixed is not None and other.fixed is not None and self.fixed != other.fixed:
             raise ValueError("counts under different bin edges do not merge; nothing was merged")
         self.fixed = self.fixed or other.fixed
@@ -256,7 +256,9 @@ class LearnedEdges:
             raise SnapshotError(f"Section `{prefix}_edges` does not hold {self.bins} bins.", HINT)
         known = all(c == int(c) and 0 <= c < n_classes and 0 < weight <= COUNTED_MAX for _, c, weight in rows)
         if not known or waiting != sorted(waiting) or len(waiting) >= (1 if edges else self.warm_up):
-            raise SnapshotError(f"Section `{prefix}_waiting` holds numbers that cannot be waiting.", HINT)
+            raise SnapshotError(
+                f"Section `{prefix}_waiting` does not hold valid numbers from before the bin edges.", HINT
+            )
         self.fixed = FixedEdges(tuple(edges)) if edges else None
         self.waiting = waiting
 

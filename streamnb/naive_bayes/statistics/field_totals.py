@@ -58,7 +58,7 @@ class FieldTotals:
     Attributes
     ----------
     fields : dict of str to FieldTotal
-        Only fields of which a value has been seen.
+        Only fields with at least one value seen.
 
     Examples
     --------

@@ -95,4 +95,4 @@ def _check(prefix: str, n: Floats, mean: Floats, squares: Floats) -> None:
     pairs = bool((n <= np.minimum(own[:, :, None], own[:, None, :]) * (1.0 + 1e-9)).all())
     empty = not bool(mean[n == 0].any() or squares[n == 0].any())
     if not (symmetric and signs and pairs and empty):
-        raise SnapshotError(f"Section `{prefix}_sums` holds sums that no stream can give.", HINT)
+        raise SnapshotError(f"Section `{prefix}_sums` holds sums that contradict each other.", HINT)

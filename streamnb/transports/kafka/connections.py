@@ -72,7 +72,7 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
         return max(1000.0 * float(super().connection_delay(node_id)), DELAY_MIN_MS)
 
     def refused(self) -> bool:
-        """Return whether the last failure was an authentication error, which a retry cannot mend."""
+        """Return whether the last failure was an authentication error, which a retry cannot fix."""
         return isinstance(self.failure, _REFUSALS) or isinstance(
             getattr(self.failure, "__context__", None), ssl.SSLCertVerificationError
         )

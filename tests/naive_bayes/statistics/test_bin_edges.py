@@ -220,7 +220,7 @@ def test_merging_counts_every_number_once(left: Numbers, right: Numbers) -> None
 
 def test_other_settings_do_not_merge() -> None:
     """The error names the settings of both sides."""
-    with pytest.raises(ValueError, match="3 bins after 8 numbers do not merge with 4 bins after 8 numbers"):
+    with pytest.raises(ValueError, match="different bins, 3 bins after 8 numbers and 4 bins after 8 numbers"):
         LearnedEdges(4, 8).merge(LearnedEdges(3, 8), [])
 
 
