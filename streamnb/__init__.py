@@ -99,7 +99,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for: numpy and river take most of a second."""
+    """Import a public name at its first use, because importing numpy and river takes most of a second."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = "base" if name in {"Batch", "Scores"} else "naive_bayes"

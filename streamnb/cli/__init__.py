@@ -1,5 +1,8 @@
 """The command line: one module per command, plus modules shared by several commands.
 
+A new command is a function in a module of its own, which the loop below adds to `app`; a command of
+`streamnb snapshot` is added in `snapshot/__init__.py`.
+
 It knows every other package, and no other package knows it. An error that an operator can cause is
 printed as one sentence and a hint, never as a traceback.
 

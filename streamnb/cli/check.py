@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from streamnb.cli.options import (
     ConfigArgument,
+    CreateOption,
     SetOption,
 )
 from streamnb.errors import StreamnbError
@@ -16,10 +15,7 @@ from streamnb.errors import StreamnbError
 def check(
     config: ConfigArgument,
     changes: SetOption = None,
-    create: Annotated[
-        int,
-        typer.Option(metavar="PARTITIONS", help="Create missing topics with this many partitions; 0: none."),
-    ] = 0,
+    create: CreateOption = 0,
 ) -> None:
     """Check settings, snapshot directory, broker and topics.
 

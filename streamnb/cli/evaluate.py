@@ -28,7 +28,11 @@ def evaluate(
     json: JsonOption = False,
     limit: LimitOption = None,
     window: Annotated[
-        int, typer.Option(help="Size of the sliding window, in labelled messages.", min=1)
+        int,
+        typer.Option(
+            help="Number of labelled messages in the sliding window: the column `last N` and the plots.",
+            min=1,
+        ),
     ] = 1000,
     warm_up: Annotated[
         int, typer.Option(help="Number of first messages that the calibration error leaves out.", min=0)
@@ -67,7 +71,8 @@ def evaluate(
         typer.Option(
             metavar="NAME,...",
             help="Compare with other models on the same messages: configuration files (.toml), or mnb (plain "
-            "multinomial naive Bayes), river, sklearn, vw, vw-l5, vw-tokens, vw-l5-tokens.",
+            "multinomial naive Bayes), river, sklearn, vw, vw-l5 (vw with `-l 5`), vw-tokens (vw on "
+            "streamnb's tokens), vw-l5-tokens (both).",
         ),
     ] = "",
     plot: Annotated[

@@ -28,6 +28,8 @@ SetOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
 SnapshotArgument = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="Path of a snapshot file (.snb).")]
+FirstSnapshot = Annotated[Path, typer.Argument(metavar="FIRST", help="Path of a snapshot file (.snb).")]
+SecondSnapshot = Annotated[Path, typer.Argument(metavar="SECOND", help="Path of another snapshot file.")]
 OutputOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Path of the file to write.")
 ]
@@ -42,6 +44,12 @@ SequenceArgument = Annotated[
     int,
     typer.Argument(
         metavar="NUMBER", help="Number of the snapshot: 7 for the file snapshot-0000000007.snb.", min=1
+    ),
+]
+CreateOption = Annotated[
+    int,
+    typer.Option(
+        metavar="PARTITIONS", help="Create missing topics with this many partitions; 0 creates none."
     ),
 ]
 LimitOption = Annotated[int | None, typer.Option(help="Read at most this many lines of the file.", min=1)]

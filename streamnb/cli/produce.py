@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from streamnb.cli.options import (
+    CreateOption,
     LinesArgument,
     SetOption,
 )
@@ -22,7 +23,9 @@ def produce(
     topic: Annotated[str, typer.Option(help="Topic to write to.")],
     config: Annotated[
         Path | None,
-        typer.Option("--config", "-c", help="Configuration file whose table [kafka] names the brokers."),
+        typer.Option(
+            "--config", "-c", help="Configuration file; its table [kafka] is used, [confluent] is not."
+        ),
     ] = None,
     servers: Annotated[
         str | None,
@@ -32,13 +35,7 @@ def produce(
             help="Addresses of the brokers, without a --config.",
         ),
     ] = None,
-    create: Annotated[
-        int,
-        typer.Option(
-            metavar="PARTITIONS",
-            help="Create the topic with this many partitions if it is missing; 0: do not.",
-        ),
-    ] = 0,
+    create: CreateOption = 0,
     changes: SetOption = None,
 ) -> None:
     """Send the lines of a file to a Kafka topic, unchanged.

@@ -28,11 +28,16 @@ def tune(
         typer.Option(
             metavar="TABLE.KEY=VALUE,...",
             help="A setting and the values to try; if repeated, all combinations are tried. Default: several "
-            "views of text and smoothings, and two half-lives.",
+            "views of text and smoothings, and two values for the half-life.",
         ),
     ] = None,
     part: Annotated[
-        float, typer.Option(help="Share of the messages that the choice is made on.", min=0.01, max=0.99)
+        float,
+        typer.Option(
+            help="Share of the file used to choose the settings; the rest checks the choice.",
+            min=0.01,
+            max=0.99,
+        ),
     ] = 0.5,
     json: JsonOption = False,
     limit: LimitOption = None,

@@ -1,7 +1,7 @@
-"""TOML to typed settings, and settings to the parts they describe, put together.
+"""Reads TOML into typed settings and builds the model, transports and engine from them.
 
-A settings table is a class in the package that reads it; this package only collects them and builds model,
-decoder, source, sinks and engine. It must not know the command line.
+A settings table is a class in the package that reads it; this package collects these classes into `Settings`.
+It must not know the command line.
 """
 
 from streamnb.config.checks import checks

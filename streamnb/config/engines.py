@@ -50,7 +50,7 @@ from streamnb.config.models import build_decoder, build_model, model_description
 
 
 def build_guard(settings: Settings) -> Guard | None:
-    """What may not be learned, where that is set.
+    """Return the guard, which decides what may not be learned, or ``None`` if none is set.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def build_guard(settings: Settings) -> Guard | None:
 
 
 def build_drift_watch(settings: Settings) -> DriftWatch | None:
-    """What watches the mistakes, where that is set.
+    """Return the drift watch, which watches the mistakes, or ``None`` if none is set.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def build_sink(
     *,
     dead_letters: bool = False,
 ) -> Sink:
-    """Where records go, in whose transactions if any."""
+    """Return the sink that an endpoint describes, which publishes within these transactions, if any."""
     if isinstance(endpoint, LinesOutput):
         return JsonlDeadLetters(endpoint.path) if dead_letters else JsonlSink(endpoint.path)
     brokers = client_settings(settings, endpoint)
@@ -171,7 +171,7 @@ def build_sink(
 
 
 def check_endpoints(settings: Settings) -> tuple[InputSettings, OutputSettings, OutputSettings]:
-    """Source, sink and dead-letter sink, all set and none the same.
+    """Return source, sink and dead-letter sink, after checking that all are set and no two are the same.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def check_endpoints(settings: Settings) -> tuple[InputSettings, OutputSettings, 
 def build_engine(
     settings: Settings, *, metrics: Metrics, until_end: bool = False, rebuild: bool = False
 ) -> Engine:
-    """The whole engine; it holds the snapshot directory's lock until it is closed.
+    """Return the whole engine, which holds the snapshot directory's lock until it is closed.
 
     With `rebuild` it moves damaged snapshots aside and starts over, which the lineage records.
 

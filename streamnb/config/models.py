@@ -1,4 +1,4 @@
-"""From settings to the parts they describe: model, decoder, source, sinks, engine."""
+"""Build the model and the decoder from settings; restore a model from a snapshot."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def model_description(settings: Settings) -> dict[str, object]:
 
 
 def build_model(settings: Settings) -> NaiveBayes:
-    """A model that has learned nothing.
+    """Return a model that has learned nothing.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def build_model(settings: Settings) -> NaiveBayes:
 
 
 def build_decoder(settings: Settings) -> Decoder:
-    """What reads messages.
+    """Return the decoder of messages.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def build_decoder(settings: Settings) -> Decoder:
 
 
 def restore_model(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
-    """The settings and the model of a snapshot, without a configuration file.
+    """Return the settings and the model of a snapshot, without a configuration file.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def restore_model(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
 
 
 def load_snapshot(path: Path) -> Snapshot:
-    """A snapshot file, verified, to restore a model from.
+    """Return a snapshot from a file, verified, to restore a model from.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def verify_snapshot(path: Path) -> str:
     Raises
     ------
     SnapshotError
-        The file is damaged, or the digest is another one than it says.
+        The file is damaged, or its state has another digest than it records.
     """
     held = load_snapshot(path)
     _, built = restore_model(held)
@@ -160,7 +160,7 @@ def verify_snapshot(path: Path) -> str:
 
 
 def snapshot_of(settings: Settings, built: NaiveBayes) -> Snapshot:
-    """A model's state without offsets, as `streamnb learn` writes it."""
+    """Return a model's state without offsets, as `streamnb learn` writes it."""
     frozen = built.freeze()
     return Snapshot(
         values=frozen.values,

@@ -105,7 +105,7 @@ def load_settings(path: Path, changes: Sequence[str] = ()) -> Settings:
     Raises
     ------
     SettingsError
-        The file cannot be read, is not TOML, or holds what is not a setting.
+        The file cannot be read, is not TOML, or has a key that is not a setting.
     """
     try:
         tables = tomllib.loads(files.read_text(path, FILE_BYTES_MAX))
@@ -123,7 +123,7 @@ def load_settings(path: Path, changes: Sequence[str] = ()) -> Settings:
 
 
 def decode_settings(tables: Mapping[str, object], where: str) -> Settings:
-    """Tables as typed settings; `where` is named in errors.
+    """Return tables as typed settings; errors name `where`.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """The loop: poll, decode, score, learn, publish, snapshot, commit; and what happens when a step fails.
 
-It knows the Protocols of `streamnb.base`, the decoder of `streamnb.wire` and its encoding of scores, and the
-running figures of `streamnb.evaluation`. Its model, transports and snapshot store are passed to it: it must
-not know `naive_bayes`, `storage`, `transports`, `config` or `cli`.
+It imports three packages: `base` (Protocols), `wire` (decoder, score encoder) and `evaluation` (running
+figures of accuracy). Its model, transports and snapshot store are passed to it: it must not know
+`naive_bayes`, `storage`, `transports`, `config` or `cli`.
 
 `Engine.run` is the loop. `Recovery` prepares it, `Processing` handles its batches, `Snapshots` keeps what was
 learned, and `Delivery` publishes; they share one `Model` and one `Progress`. `supervise` runs an engine in

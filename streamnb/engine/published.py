@@ -76,7 +76,8 @@ def published_before(
         earlier = [event.get("group") for event in lineage if event.get("event") == DELIVERY]
         if earlier and earlier[-1] is not None:
             raise SettingsError(
-                f"Earlier exactly-once scores used the group {earlier[-1]}, but `source.group` is now {group}.",
+                f"Earlier exactly-once scores used the group {earlier[-1]}, "
+                f"but `source.group` is now {group}.",
                 f"Set `source.group` back. {_ONCE_AT_LEAST}",
             )
         return dict(next_offsets), change

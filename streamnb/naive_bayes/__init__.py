@@ -1,10 +1,14 @@
 """The model: naive Bayes over any views of a message, learned and unlearned one message at a time.
 
-The way of a message leads through the subpackages in this order: `features` reads tokens and numbers from its
+A view is a reader of some fields of a message, with the event model for what it reads; a model has one or
+more. A message passes through the subpackages in this order: `features` reads tokens and numbers from its
 fields, `statistics` counts them per class, `event_models` turn counts into evidence, `posterior` combines the
-evidence of all views, `model` puts it together as `NaiveBayes`, `estimators` show it as river's classifiers.
-`_kernel` holds the compiled twins of the same modules. It knows batches and scores. It must not know that
-there is a stream: no record, offset, topic, file, TOML or clock.
+evidence of all views, `model` puts it together as `NaiveBayes`, `estimators` offer it through river's API.
+Each imports only earlier ones. `_kernel`, between `posterior` and `model`, holds compiled twins of some of
+these modules; the first line of each file names the module it mirrors.
+
+The package knows batches and scores. It must not know that there is a stream: no record, offset, topic, file,
+TOML or clock.
 """
 
 from streamnb.naive_bayes._kernel import compiled, memory, reason

@@ -3,6 +3,13 @@
 It knows bytes, checksums, fsync and file names; it writes a `Snapshot` of `streamnb.base` and reads it back
 whole or not at all. It must not know what the arrays in a snapshot mean, nor which model, topic or command
 uses it.
+
+- `container`: the bytes of a snapshot file, with a checksum per section.
+- `snapshot_file`: a `Snapshot` in a container; `migrations` reads those of earlier versions.
+- `directory`: the numbered snapshots of one engine; `retention` chooses the expired ones, `lock` keeps a
+  second engine out.
+- `files`: atomic writes and bounded reads; `os_errors` turns an ``OSError`` into a sentence.
+- `lines`: JSON lines, read and appended.
 """
 
 from streamnb.storage import files

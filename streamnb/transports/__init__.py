@@ -4,4 +4,8 @@ There is one module or subpackage per kind of log: `memory` (tests and examples)
 (kafka-python), `confluent` (librdkafka) and `embedded` (the demo's broker). Import the one you need by its
 name: then the client libraries of the others need not be installed. A transport knows its client library
 and the offsets of its log. It must not know what a record contains or which part of streamnb reads it.
+
+To register a new one, add its settings to `InputSettings` and `OutputSettings` in config/endpoints.py, build
+it in `build_source` and `build_sink` of config/engines.py, and add its name to `TRANSPORTS` in
+tests/laws/test_architecture.py.
 """

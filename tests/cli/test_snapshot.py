@@ -169,7 +169,7 @@ def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
         store.write(learned(MAIL[:n]))
     with pytest.raises(StreamnbError, match="in use by another learner"):
         said("rollback", tmp_path / "kept", 1)
-    assert "stays" in said("pin", tmp_path / "kept", 1)
+    assert "is kept until unpinned" in said("pin", tmp_path / "kept", 1)
     assert "no longer" in said("unpin", tmp_path / "kept", 1)
     store.close()
     assert "snapshot 4 is 1 again" in said("rollback", tmp_path / "kept", 1)

@@ -1,4 +1,4 @@
-"""`streamnb snapshot diff`: print the differences of two snapshots."""
+"""`streamnb snapshot diff`: print the differences between two snapshots."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import orjson
 import typer
 
 from streamnb.cli.options import (
+    FirstSnapshot,
     JsonOption,
-    SnapshotArgument,
+    SecondSnapshot,
 )
 
 if TYPE_CHECKING:
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
 
 
 def diff(
-    before: SnapshotArgument,
-    after: SnapshotArgument,
+    first: FirstSnapshot,
+    second: SecondSnapshot,
     top: Annotated[int, typer.Option(help="Number of changed counts to list.", min=0)] = 10,
     json: JsonOption = False,
 ) -> None:
-    """Print the differences of two snapshots.
+    """Print the differences between two snapshots.
 
     Compares settings, offsets, classes and token counts, and lists the counts that changed most.
     """
     from streamnb.storage import read_snapshot
 
-    found = snapshot_difference(read_snapshot(before), read_snapshot(after), top)
+    found = snapshot_difference(read_snapshot(first), read_snapshot(second), top)
     if json:
         most = [change._asdict() for change in found.most_changed]
         print(orjson.dumps({**found._asdict(), "most_changed": most}).decode())
@@ -55,7 +56,7 @@ class Change(NamedTuple):
 
 
 class SnapshotDifference(NamedTuple):
-    """The differences of two snapshots.
+    """The differences between two snapshots.
 
     Parameters
     ----------

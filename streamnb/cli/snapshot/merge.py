@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streamnb.cli.options import (
+    FirstSnapshot,
     OutputOption,
-    SnapshotArgument,
+    SecondSnapshot,
 )
 from streamnb.errors import SnapshotError
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def merge(
-    first: SnapshotArgument,
-    second: SnapshotArgument,
+    first: FirstSnapshot,
+    second: SecondSnapshot,
     output: OutputOption,
     statistics_only: Annotated[
         bool, typer.Option("--statistics-only", help="Leave the offsets out: the result is for `run --from`.")

@@ -9,11 +9,11 @@ from streamnb.cli.options import (
 
 
 def pin(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
-    """Pin a snapshot, so that it is never removed as expired."""
+    """Pin a snapshot: it is kept until unpinned."""
     from streamnb.storage import pin as pin_snapshot
 
     pin_snapshot(directory, sequence)
-    print(f"snapshot {sequence} stays until it is unpinned")
+    print(f"snapshot {sequence} is kept until unpinned")
 
 
 def unpin(directory: DirectoryArgument, sequence: SequenceArgument) -> None:

@@ -10,8 +10,8 @@ from streamnb.cli.options import (
 def verify(snapshot: SnapshotArgument) -> None:
     """Check that a snapshot is intact.
 
-    Every byte is checked, the model is restored, and its digest is computed again.
+    Every byte is checked, the model is restored, and its digest is computed again and compared.
     """
     from streamnb.config import verify_snapshot
 
-    print(f"{snapshot}: whole; digest {verify_snapshot(snapshot)}")
+    print(f"{snapshot}: intact; digest {verify_snapshot(snapshot)}")

@@ -88,7 +88,7 @@ cdef inline void fade(Histogram* histogram, double factor, double least, double 
 cdef inline void recount_left(
     Histogram* histograms, const Table* table, uint64_t view, const double* messages
 ) noexcept nogil:
-    """Count the words of all classes anew after an eviction; the rows left have counts that are entries already."""
+    """Count the words of all classes again after an eviction; the rows left have counts that are entries already."""
     cdef uint64_t c, i, n, row, at
     cdef double count
     for c in range(table.n_classes):

@@ -87,7 +87,7 @@ cdef class AbsentWords:
         set_messages(histogram, max(0.0, histogram.messages - weight))
 
     def rebuild(self, rows, messages):
-        """Count anew from the rows, as after a snapshot was read or rare words were evicted."""
+        """Count again from the rows, as after a snapshot was read or rare words were evicted."""
         columns = rows.matrix().T
         self._fill([np.unique(column[column > 0], return_counts=True) for column in columns], messages)
 

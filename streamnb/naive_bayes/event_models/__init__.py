@@ -1,9 +1,12 @@
 """Event models: how likely a feature is in each class, as pure formulas from statistics to log likelihoods.
 
 These modules know the statistics, the formulas, their smoothing and the class priors. An event model is a
-frozen value of settings; it never changes a statistic. They must not know how the views of a model are
-combined into a posterior, nor anything about batches, labels that arrive, snapshots or time, except one
-number, `scale`: the weight that a message has now in a model that forgets.
+frozen value of settings; it never changes a statistic. They must not know batches, labels, snapshots or how
+views combine. Of time they know one number: `scale`, the current weight of a message in a model that forgets.
+
+A new event model also needs its name in `EventModel` below (and in `streamnb.naive_bayes` and `streamnb`, if
+it is public) and a place in `model/view.py`, which pairs readers with event models. A compiled twin in
+`_kernel` is optional: `model/compiled.py` lists the event models that have one, and all others run in Python.
 """
 
 from streamnb.naive_bayes.event_models.bernoulli import Bernoulli

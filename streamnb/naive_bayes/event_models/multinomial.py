@@ -60,7 +60,7 @@ class Multinomial(
         Whether a token that no class has seen is left out, or counts with n_kc = 0, which favours the class
         with fewer tokens.
     complement : bool
-        Whether a class is scored by the tokens of all other classes, of which there are more: the less they
+        Whether a class is scored by the tokens of all other classes, which together have more: the less they
         explain the message, the higher the score (Rennie, Shih, Teevan and Karger 2003):
         ``-sum f log[(n_k - n_kc + alpha) / (N - N_c + alpha |V|)]``.
 

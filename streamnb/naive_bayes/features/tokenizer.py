@@ -91,7 +91,7 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     message_tokens_max : int
         Most tokens of a text. Further tokens are dropped and the message is flagged.
     keep_whole : tuple of {"numbers", "urls", "mail"}
-        What is one token and not several, as `entities` defines it; with the rule ``unicode``.
+        Which texts stay one token instead of several, as `entities` defines it; with the rule ``unicode``.
     token_length_min : int
         Fewest code points of a token. A shorter token is dropped; 2 drops punctuation too.
     stop_words : tuple of str

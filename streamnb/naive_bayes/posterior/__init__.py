@@ -1,5 +1,4 @@
-"""Evidence of all views to the posterior: log odds, the calibrated head, explanations.
+"""Combines the evidence of all views into a posterior, calibrates it and explains it.
 
-It knows the event models' evidence and how much of it to believe. It must not know fields, tokenizers or
-views.
+It weights the evidence that event models return. It must not know fields, tokenizers or views.
 """

@@ -1,4 +1,4 @@
-"""Statistics: the sums that a model learns, per class, and what is done with them apart from scoring.
+"""Statistics: the per-class sums that a model learns, and how they merge, decay and serialize.
 
 These modules know how sums grow by a message and shrink again when it is unlearned, how two models' sums are
 merged and subtracted, how sums decay with time, and how they are digested and written into a snapshot's

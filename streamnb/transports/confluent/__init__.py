@@ -2,7 +2,7 @@
 
 It knows librdkafka. It names clusters, topics and partitions exactly as `streamnb.transports.kafka` does, so
 that a snapshot made with one client resumes with the other. It must not know kafka-python, what a record
-contains, or who polls it. confluent-kafka is optional: without it, importing this package is a
+contains, or who polls it. confluent-kafka is optional: without it, importing this package raises
 `SettingsError`.
 """
 
