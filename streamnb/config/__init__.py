@@ -25,7 +25,6 @@ from streamnb.config.engines import (
     check_endpoints,
     check_lines,
 )
-from streamnb.config.former import without_fixed
 from streamnb.config.models import (
     build_decoder,
     build_model,
@@ -35,6 +34,7 @@ from streamnb.config.models import (
     snapshot_of,
     verify_snapshot,
 )
+from streamnb.config.renamed import without_fixed
 from streamnb.config.settings import Settings, client_settings, decode_settings, load_settings
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What `streamnb check` tries, one thing after another; only topics it is asked to make stay."""
+"""The checks of `streamnb check`, in their order. Only topics that it is asked to create remain."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Attempt = Callable[[], str]
 
 
 def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]:
-    """Names and attempts; an attempt returns what it found or raises a `StreamnbError`.
+    """Yield each check's name and attempt, which returns what it found or raises a `StreamnbError`.
 
     Parameters
     ----------
     settings : Settings
     create : int
-        With how many partitions to make a topic that is missing; 0 to make none.
+        Number of partitions with which missing topics are created; 0 creates none.
     """
     yield "model", lambda: _model(settings)
     if settings.drift.detector:

@@ -1,4 +1,4 @@
-"""From settings to the engine and its parts: source, sinks, transactions, guard."""
+"""Build the engine and its parts from settings: source, sinks, transactions, guard."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def build_drift_watch(settings: Settings) -> DriftWatch | None:
 
 
 def build_source(settings: Settings, endpoint: InputSettings) -> Source:
-    """Where records come from."""
+    """Return the source that an endpoint describes."""
     if isinstance(endpoint, LinesInput):
         check_lines(settings)
         return JsonlSource(endpoint.path)
@@ -95,7 +95,7 @@ def build_source(settings: Settings, endpoint: InputSettings) -> Source:
 
 
 def check_lines(settings: Settings) -> None:
-    """Whether lines of a file can be learned: they have no timestamps.
+    """Check that lines of a file, which have no timestamps, can be learned.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def check_lines(settings: Settings) -> None:
 def build_transactions(
     settings: Settings, came: InputSettings, goes: OutputSettings, aside: OutputSettings
 ) -> KafkaTransactions | None:
-    """What makes scores exactly once, where that is set.
+    """Return the transactions for exactly-once scores, or ``None`` if scores are at least once.
 
     Raises
     ------

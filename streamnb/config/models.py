@@ -8,7 +8,7 @@ import msgspec
 
 from streamnb import __version__
 from streamnb.base import Snapshot
-from streamnb.config.former import without_fixed
+from streamnb.config.renamed import without_fixed
 from streamnb.config.settings import Settings, decode_settings
 from streamnb.engine import SystemClock, check_statistics
 from streamnb.errors import SettingsError, SnapshotError

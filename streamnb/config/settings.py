@@ -26,7 +26,7 @@ from streamnb.config.endpoints import (
     TopicOutput,
     TopicsInput,
 )
-from streamnb.config.former import FIXED, refuse_former
+from streamnb.config.renamed import FIXED, refuse_former
 from streamnb.engine import DeadLetterLimits, EngineSettings, GuardSettings, MetricsSettings, SnapshotSettings
 from streamnb.errors import DataError, SettingsError, StorageError
 from streamnb.evaluation import DriftSettings
@@ -100,7 +100,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_settings(path: Path, changes: Sequence[str] = ()) -> Settings:
-    """The settings of a file, with ``table.key=value`` changes over them.
+    """Return the settings of a file, with ``table.key=value`` changes over them.
 
     Raises
     ------

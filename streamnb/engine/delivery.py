@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from streamnb.base import Clock, Partition, RecordBatch, Sink, Transactions
 from streamnb.engine.dead_letters import DeadLetters
 from streamnb.engine.progress import Progress
-from streamnb.engine.published import delivery_noted, published_before
+from streamnb.engine.published_scores import delivery_noted, published_before
 from streamnb.engine.settings import Pace
 from streamnb.errors import DeliveryError, FencedError, TransactionError
 

@@ -14,7 +14,7 @@ from streamnb.engine.delivery import Delivery
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.model import Model
 from streamnb.engine.progress import Progress
-from streamnb.engine.selection import Selection, select
+from streamnb.engine.row_selection import Selection, select
 from streamnb.errors import RecordError
 from streamnb.evaluation import Change, LiveEvaluation
 from streamnb.wire import Messages, Output, encode_scores

@@ -13,7 +13,7 @@ from streamnb.base.offsets import Account
 from streamnb.base.record import Partition
 from streamnb.base.snapshot import Snapshot
 from streamnb.cli import app
-from streamnb.cli.snapshot import tables as export
+from streamnb.cli.snapshot import export_tables as export
 from streamnb.cli.snapshot.diff import Change, snapshot_difference
 from streamnb.cli.snapshot.merge import merged
 from streamnb.config import (

@@ -32,7 +32,7 @@ from streamnb.config import (
 )
 from streamnb.config.endpoints import ConfluentOutput, KafkaInput, KafkaOutput
 from streamnb.config.engines import flush_timeout_ms
-from streamnb.config.former import FIXED
+from streamnb.config.renamed import FIXED
 from streamnb.config.settings import paths
 from streamnb.engine import Pace, dead_letters, guard
 from streamnb.engine.metrics import Metrics

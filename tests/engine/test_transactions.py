@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamnb.base.protocols import Transactions
 from streamnb.base.record import Partition
-from streamnb.engine.published import DELIVERY, delivery_noted, published_before
+from streamnb.engine.published_scores import DELIVERY, delivery_noted, published_before
 from streamnb.engine.settings import EngineSettings, Pace
 from streamnb.errors import DeliveryError, FencedError, PositionError, SettingsError, TransactionError
 from streamnb.transports.memory import Crash, MemorySink

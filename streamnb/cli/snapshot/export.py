@@ -29,15 +29,15 @@ def export(
     ] = None,
 ) -> None:
     """Export counts or linear weights to a .csv or .parquet file."""
-    from streamnb.cli.snapshot import tables
+    from streamnb.cli.snapshot import export_tables
     from streamnb.config import load_snapshot, restore_model
 
     held = load_snapshot(snapshot)
     if weights:
-        size = tables.write(output, tables.WEIGHTS, tables.weights(held, _pair(classes)))
+        size = export_tables.write(output, export_tables.WEIGHTS, export_tables.weights(held, _pair(classes)))
     else:
         _, model = restore_model(held)
-        size = tables.write(output, tables.COUNTS, tables.counts(model))
+        size = export_tables.write(output, export_tables.COUNTS, export_tables.counts(model))
     print(f"{output}: {size} bytes")
 
 

@@ -25,7 +25,7 @@ from streamnb.naive_bayes.features.stop_words import stop_words_of
 from streamnb.naive_bayes.posterior import calibrated_head as plain_head
 from streamnb.naive_bayes.statistics import steady_normal as plain_normal
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN as _FORGOTTEN
-from streamnb.naive_bayes.statistics.plan import Plan
+from streamnb.naive_bayes.statistics.batch_decay import Plan
 
 from libc.math cimport INFINITY, NAN, exp2, isnan, ldexp, log, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -110,7 +110,7 @@ cdef struct Out:  # one row of `Scores`
     int64_t* numbers  # n_classes, known, unknown, learned, flags
 
 
-cdef struct Age:  # of the current message, in a model that forgets; see `streamnb.naive_bayes.statistics.plan.Plan`
+cdef struct Age:  # of the current message, in a model that forgets; see `streamnb.naive_bayes.statistics.batch_decay.Plan`
     double instant
     double scale
     double grown

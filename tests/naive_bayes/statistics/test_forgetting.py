@@ -51,9 +51,9 @@ from streamnb.naive_bayes.features.readers import (
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.naive_bayes.statistics import forgetting
+from streamnb.naive_bayes.statistics.batch_decay import Plan
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.forgetting import Decay, Forgetting
-from streamnb.naive_bayes.statistics.plan import Plan
 from streamnb.transports.memory import MemoryClock, MemoryLog, MemorySink, MemorySource
 from streamnb.wire.message import Decoder, MessageFields
 from streamnb.wire.score import Output

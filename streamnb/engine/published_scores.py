@@ -1,4 +1,4 @@
-"""Which scores were published before a start; the lineage records how scores are delivered."""
+"""Find out which scores an earlier process published; the lineage records how scores are delivered."""
 
 from __future__ import annotations
 

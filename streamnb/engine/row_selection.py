@@ -13,7 +13,7 @@ from streamnb.wire import Output
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What becomes of the messages of one batch.
+    """The rows of one batch that are scored, learned, refused and published.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def select(
     output: Output,
     published_before: int = 0,
 ) -> Selection:
-    """Return what becomes of each message of a batch that was scored and learned.
+    """Return which messages of a scored and learned batch are published or refused, and count the others.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Settings of earlier versions: a file that uses one is refused with the new name, or the fixed value.
+"""Settings that were renamed or fixed: a file with one is refused, with the new name or the fixed value.
 
-A former name is never read as the new one: a file must mean the same to whoever reads it with the reference
-beside it, and a table of today may bear a name that another table had.
+A former name is never read as the new one, because a file must mean what the reference of this version says,
+and a table may now have a name that another table had.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FIXED: Mapping[str, object] = {
     "guard.window_records": 10_000,
     "evaluation.window_messages": 1_000,
     "drift.parameters": "river's defaults",
-    # Python's to set, and not a file's:
+    # these can still be set in Python, but not in a file:
     "tokens.message_tokens_max": 65_536,
     "views.reader.characters_max": 3_000,
     "views.event_model.messages_per_coordinate": 1.0,

@@ -1,4 +1,4 @@
-"""The plan of a batch: each message's decay weight, computed before the compiled driver runs the batch."""
+"""`Plan`: the decay weight of each message of a batch, computed before the compiled driver runs the batch."""
 
 from __future__ import annotations
 
