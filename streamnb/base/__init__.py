@@ -2,7 +2,7 @@
 
 It knows records, batches of messages, scores, frozen states, snapshots and offsets as plain values, and what
 a classifier, a source, a sink, transactions, a snapshot store and a clock must do. It imports only
-`streamnb.errors`, so it cannot know how anything is decoded, counted, stored, sent or scored.
+`streamnb.errors`, because it must not know how anything is decoded, counted, stored, sent or scored.
 """
 
 from streamnb.base import twins

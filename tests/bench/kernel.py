@@ -73,7 +73,7 @@ def pin() -> int | None:
 
 @contextmanager
 def on_every_core() -> Iterator[None]:
-    """Let go of the one core for a while: snapshots are read by two threads, and timed by the wall clock."""
+    """Release the one core for a while: snapshots are read by two threads, and timed by the wall clock."""
     pinned = os.sched_getaffinity(0) if CORES else set()
     if CORES:
         os.sched_setaffinity(0, CORES)

@@ -43,7 +43,7 @@ def by_flood(stream: Stream, largest: int) -> list[Row]:
             budget = bytes_of(model)
         most = max(most, bytes_of(model))
         most_resident = max(most_resident, memory_of_process()[0] - resident)
-    progress(f"a flood of {largest:,} words: {model.counts.evicted_tokens:,} were let go")
+    progress(f"a flood of {largest:,} words: {model.counts.evicted_tokens:,} were evicted")
     return [
         {
             "model": SPAM,

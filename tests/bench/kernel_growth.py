@@ -34,7 +34,7 @@ Row = dict[str, float | str]
 
 
 def texts_of(numbers: NDArray[np.int64], per_message: int = PER_MESSAGE) -> list[str]:
-    """Messages of the tokens with these numbers (below 26**5), so many in each.
+    """Messages of the tokens with these numbers (below 26**5), this many in each.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def by_memory(largest: int) -> list[Row]:
 
 
 def our_memory(size: int) -> Row:
-    """What a compiled model of `spam.toml` takes for so many tokens.
+    """What a compiled model of `spam.toml` takes for this many tokens.
 
     Its arrays are the store's own account of them, where it keeps one, else what the process has mapped: the
     room they have to grow counts, touched or not. They are most just after they have grown, so that the
@@ -225,7 +225,7 @@ def our_memory(size: int) -> Row:
 
 
 def river_memory(size: int) -> Row:
-    """What river takes for so many tokens."""
+    """What river takes for this many tokens."""
     _, learn = river_model()
     learn("first", "a")
     texts = texts_of(np.arange(100_000))

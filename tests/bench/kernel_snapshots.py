@@ -96,7 +96,7 @@ def write_plain(path: Path, data: bytes) -> None:
 
 
 def seconds(act: Callable[[], object]) -> float:
-    """How long it takes; letting go of the result is not counted."""
+    """How long it takes; freeing the result is not counted."""
     began = time.perf_counter()
     result = act()
     took = time.perf_counter() - began

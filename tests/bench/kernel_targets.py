@@ -23,7 +23,7 @@ Runs = dict[str, list[float]]
 
 
 class OfStream(NamedTuple):
-    """On a stream, a contender's speed at least, or its time at most, so many times another's."""
+    """On a stream, a contender's speed at least, or its time at most, this many times another's."""
 
     stream: str
     ours: str

@@ -3,7 +3,7 @@
 ``python tests/bench/metsis2006.py [SET ...] [--data DIR]``
 
 Their protocol: messages in order of arrival; after every 100 the 3,000 tokens that tell most of the class
-(information gain) are chosen anew among all messages so far, and the filter built of them judges the next
+(information gain) are chosen again among all messages so far, and the filter built of them judges the next
 100; a message is spam above 1/2. Tokens are what spaces separate: the corpus comes so. Their figures are
 recalled, not read again: a difference of some tenths says nothing. Beside them `spam.toml` and
 `spam-accurate.toml`, which choose no attributes, retrained at the same pace.

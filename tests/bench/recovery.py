@@ -2,7 +2,7 @@
 
 ``python tests/bench/recovery.py [--largest TOKENS] [--replay N] [--live R] [--runs R] [--kafka ADDRESS]``
 
-A snapshot of so many tokens is laid down for `configs/spam.toml`, and records that came after it in a topic
+A snapshot of N tokens is written for `configs/spam.toml`, and records that came after it in a topic
 of a real broker. Then the engine is started as an operator does, and timed from before its process exists: to
 "ready", when it stands at the snapshot's positions, and to "caught up", when what waited is scored and
 learned; in brackets the processor time up to then. A plain read of the file precedes each start. The first
@@ -92,7 +92,7 @@ class Start(NamedTuple):
 
 
 def lay_down(directory: Path, tokens: int, positions: dict[Partition, Account]) -> Path:
-    """The snapshot of an engine that stands at these positions, and knows so many tokens."""
+    """The snapshot of an engine that stands at these positions, and knows this many tokens."""
     settings = shipped(SPAM)
     model = built(settings, compiled=True)
     grow(model, 0, tokens)

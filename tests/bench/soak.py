@@ -42,7 +42,7 @@ PARTITIONS = 3
 SAMPLE_S, CUT_S, ROW_S = 10.0, 30.0, 300.0
 TICK_S = 0.1
 OLD_WORDS = 20_000
-# What is read is let go: an hour of a stream must not fill the disk.
+# Records that were read are dropped: an hour of a stream must not fill the disk.
 RETENTION = {
     "log.retention.bytes": str(64 << 20),
     "log.segment.bytes": str(16 << 20),
@@ -147,7 +147,7 @@ class Producer:
         self.produced += len(values)
 
     def close(self) -> None:
-        """Send the rest, and let go."""
+        """Send the rest, and close."""
         self._sink.flush(60_000)
         self._sink.close()
 

@@ -23,7 +23,7 @@ class Hard:
         With the labels that are learned.
     what : str
     delay : int
-        A label is learned so many messages after its message was scored.
+        A label is learned this many messages after its message was scored.
     wrong : range
         Messages whose labels are all wrong: learned, and not judged.
     """

@@ -65,9 +65,9 @@ LONG_LINES, EXACTLY_ONCE = "JSON lines, enron1", "Kafka, exactly once"
 
 
 class Target(NamedTuple):
-    """The engine in a room at least so many times as fast as what runs beside it, or as the other room's."""
+    """How many times as fast as another measurement the engine over a transport must be, at least."""
 
-    room: str
+    transport: str
     beside: str
     at_least: float
 
@@ -85,7 +85,7 @@ Measure = Callable[[Path], float]
 """Runs once with an empty folder to itself; messages per second."""
 
 Runs = dict[str, dict[str, list[float]]]
-"""Messages per second of every run, by room and by what was run."""
+"""Messages per second of every run, by transport and by what was run."""
 
 
 def stream_lines(data: Path, name: str, n: int) -> list[bytes]:
@@ -119,30 +119,30 @@ def over_lines(lines: Sequence[bytes]) -> dict[str, Measure]:
 def run(lines: Sequence[bytes], long_lines: Sequence[bytes], address: str | None, runs: int) -> Runs:
     """Measure the engine and its bounds, one after the other, as many times as asked."""
     step: Measure = lambda _: step_alone(lines)  # noqa: E731 - one of many
-    rooms: dict[str, dict[str, Measure]] = {
+    transports: dict[str, dict[str, Measure]] = {
         MEMORY: {STEP: step, ENGINE: lambda folder: engine_over_memory(lines, folder)},
         LINES: over_lines(lines),
     }
     if long_lines:
-        rooms[LONG_LINES] = over_lines(long_lines)
+        transports[LONG_LINES] = over_lines(long_lines)
     kafka = KafkaLoops(address, lines, a_score(lines)) if address is not None else None
     if kafka is not None:
-        rooms[KAFKA] = {STEP: step, ENGINE: kafka.engine, BARE: kafka.bare, RAW: kafka.raw}
-        rooms[EXACTLY_ONCE] = {AT_LEAST_ONCE: kafka.engine, ENGINE: kafka.engine_exactly_once}
-        rooms[CONFLUENT] = {
+        transports[KAFKA] = {STEP: step, ENGINE: kafka.engine, BARE: kafka.bare, RAW: kafka.raw}
+        transports[EXACTLY_ONCE] = {AT_LEAST_ONCE: kafka.engine, ENGINE: kafka.engine_exactly_once}
+        transports[CONFLUENT] = {
             STEP: step,
             ENGINE: kafka.confluent_engine,
             BARE: kafka.confluent_bare,
             CONFLUENT_RAW: kafka.confluent_raw,
         }
-    found: Runs = {room: {} for room in rooms}
+    found: Runs = {transport: {} for transport in transports}
     try:
-        for number, (room, measures) in product(range(1, runs + 1), rooms.items()):
-            speeds = found[room]
+        for number, (transport, measures) in product(range(1, runs + 1), transports.items()):
+            speeds = found[transport]
             for name, measure in measures.items():
                 with tempfile.TemporaryDirectory() as folder:
                     speeds.setdefault(name, []).append(measure(Path(folder)))
-                progress(f"run {number}, {room}, {name}: {speeds[name][-1]:,.0f}/s")
+                progress(f"run {number}, {transport}, {name}: {speeds[name][-1]:,.0f}/s")
             if BARE in speeds:
                 in_turn = 1 / (1 / speeds[STEP][-1] + 1 / speeds[BARE][-1])
                 speeds.setdefault(IN_TURN, []).append(in_turn)
@@ -158,7 +158,7 @@ def medians(found: Runs) -> dict[str, dict[str, dict[str, float]]]:
     The ratio is taken within a run, where both follow each other: a busy machine slows both.
     """
     return {
-        room: {
+        transport: {
             name: {
                 "messages_per_s": median(those),
                 "engine_ratio": median(
@@ -167,18 +167,20 @@ def medians(found: Runs) -> dict[str, dict[str, dict[str, float]]]:
             }
             for name, those in speeds.items()
         }
-        for room, speeds in found.items()
+        for transport, speeds in found.items()
     }
 
 
 def table(found: Runs) -> str:
     """A row for each bound."""
     rows = []
-    for room, figures in medians(found).items():
+    for transport, figures in medians(found).items():
         engine = f"{figures[ENGINE]['messages_per_s']:,.0f}"
         for name, of in figures.items():
             if name != ENGINE:
-                rows.append([room, name, engine, f"{of['messages_per_s']:,.0f}", ratio(of["engine_ratio"])])
+                rows.append(
+                    [transport, name, engine, f"{of['messages_per_s']:,.0f}", ratio(of["engine_ratio"])]
+                )
     header = ["engine over", "beside it", "engine, messages/s", "that, messages/s", "engine / that"]
     return markdown(header, rows, texts=2)
 
@@ -186,12 +188,12 @@ def table(found: Runs) -> str:
 def targets(found: Runs) -> list[dict[str, object]]:
     """The ratios aimed at of what was run: the median of the ratios within each run."""
     rows: list[dict[str, object]] = []
-    for room, beside, at_least in TARGETS:
-        theirs = found.get(beside, {}).get(ENGINE) or found.get(room, {}).get(beside)
-        if room in found and theirs:
-            ratios = [mine / other for mine, other in zip(found[room][ENGINE], theirs, strict=True)]
+    for transport, beside, at_least in TARGETS:
+        theirs = found.get(beside, {}).get(ENGINE) or found.get(transport, {}).get(beside)
+        if transport in found and theirs:
+            ratios = [mine / other for mine, other in zip(found[transport][ENGINE], theirs, strict=True)]
             row = {
-                "engine over": room,
+                "engine over": transport,
                 "beside it": beside if beside not in found else f"engine over {beside}",
             }
             reached = "yes" if median(ratios) >= at_least else "no"

@@ -333,8 +333,8 @@ def test_models_that_count_otherwise_are_refused_with_the_difference() -> None:
         model.merge(model)
 
 
-def test_where_tokens_were_let_go_a_count_stops_at_0_and_is_counted() -> None:
-    """What was let go cannot be taken back."""
+def test_where_tokens_were_evicted_a_count_stops_at_0_and_is_counted() -> None:
+    """Evicted counts cannot be subtracted."""
     model = NaiveBayes(max_tokens=16)
     texts = [f"common w{i} x{i} y{i}" for i in range(20)]
     for text in texts:

@@ -481,7 +481,7 @@ def test_T48_cost_is_linear_in_classes(make: Callable[[], Estimator]) -> None:
 
 @OF_ALL
 def test_T50_a_model_can_be_pickled_while_it_learns(make: Callable[[], Estimator]) -> None:
-    """By freezing it, pickling it or copying it: another thread learns meanwhile, and nothing is torn."""
+    """By freezing it, pickling it or copying it: another thread may learn then, and nothing is torn."""
     model = make()
     stop = threading.Event()
 

@@ -161,7 +161,7 @@ def test_a_weight_is_repetition(corpus: Corpus, message: list[str], weight: int)
 def _agree(
     joint: dict[str, float], p: dict[str, float], exact: dict[str, Fraction], prior: dict[str, Fraction]
 ) -> None:
-    """Joints to 1e-12, and posteriors, of which 0/0 is the prior."""
+    """Joints to 1e-12, and posteriors, where 0/0 is the prior."""
     assert joint.keys() == exact.keys()
     for label, value in exact.items():
         assert joint[label] == pytest.approx(_log(value), rel=1e-12, abs=1e-12)

@@ -294,7 +294,7 @@ def test_a_house_of_890_square_feet_is_in_the_third_range() -> None:
     explanation = model.explain_one({"area": 890.0}, ("sold", "kept"))
     assert explanation is not None
     assert [part.token for part in explanation.tokens] == ["area 800-1200"]
-    # two of three sold, one of three kept, five ranges (of which the categories have met three)
+    # two of three sold, one of three kept, five ranges (the categories have met three of them)
     assert explanation.total == pytest.approx(
         math.log((2 + 1) / (3 + 5)) - math.log((1 + 1) / (3 + 5)), rel=1e-12
     )

@@ -687,7 +687,7 @@ def test_more_views_than_a_byte_can_number_are_refused() -> None:
 
 
 def test_a_table_that_moves_into_larger_slots_is_whole_at_every_moment() -> None:
-    """Past 65,536 rows it moves a few at a time: what is asked meanwhile is found, and eviction may come."""
+    """Past 65,536 rows it moves a few at a time; lookups and eviction work during the move."""
     compiled, plain = (NaiveBayes(TEXT_ONLY, max_tokens=150_000, compiled=twin) for twin in (True, False))
     rng = random.Random(0)
     for batch in range(120):

@@ -19,7 +19,7 @@ CLASSES = ["a", "b"]
 
 
 def _grown(n: int) -> _kernel.CountStore:
-    """A store of so many tokens, two views, two classes."""
+    """Return a store of this many tokens, two views and two classes."""
     store = _kernel.CountStore(["words", "pairs"])
     store.add_class()
     store.add_class()

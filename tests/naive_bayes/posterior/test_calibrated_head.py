@@ -22,7 +22,7 @@ from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
 from streamnb.naive_bayes.posterior.odds import log_odds, never_labelled, softmax
 from streamnb.naive_bayes.statistics.steady_normal import SteadyNormal, centred_and_clipped
 
-# ---- the second implementation: dictionaries, sums taken anew for every message, nothing shared with ours
+# ---- the second implementation: dictionaries, new sums for every message, nothing shared with ours
 
 Message = dict[str, object]
 Phi = dict[object, dict[str, float]]
