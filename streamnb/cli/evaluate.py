@@ -30,7 +30,7 @@ def evaluate(
     window: Annotated[
         int,
         typer.Option(
-            help="Number of labelled messages in the sliding window: the column `last N` and the plots.",
+            help="Labelled messages in the sliding window, which the column `last N` and the plots show.",
             min=1,
         ),
     ] = 1000,

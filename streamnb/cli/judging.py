@@ -158,7 +158,7 @@ def _classes(settings: Settings, data: str, limit: int | None) -> list[Label]:
         return [*settings.model.classes]
     if data == "-":
         raise SettingsError(
-            "The models to compare with need the classes first, and standard input cannot be read twice.",
+            "The compared models must know all classes in advance; standard input cannot be read twice.",
             'List the classes, for example --set \'model.classes=["ham", "spam"]\', or pass a file.',
         )
     seen: dict[Label, None] = {}

@@ -27,8 +27,8 @@ def tune(
         list[str] | None,
         typer.Option(
             metavar="TABLE.KEY=VALUE,...",
-            help="A setting and the values to try; if repeated, all combinations are tried. Default: several "
-            "views of text and smoothings, and two values for the half-life.",
+            help="A setting and the values to try; if repeated, all combinations are tried. Default: four "
+            "sets of text views, each with several strengths of smoothing, and two half-lives.",
         ),
     ] = None,
     part: Annotated[

@@ -140,7 +140,7 @@ def beside(other: Settings, settings: Settings, name: str) -> NaiveBayes:
     """
     if other.message != settings.message:
         raise SettingsError(
-            f"{name} reads other messages than the configuration it is compared with.",
+            f"The `[message]` of {name} differs from that of the configuration it is compared with.",
             "Give both the same `[message]`.",
         )
     check_lines(other)

@@ -63,7 +63,7 @@ def build_guard(settings: Settings) -> Guard | None:
     if chosen.source and chosen.source not in settings.message.category:
         raise SettingsError(
             f"The guard uses the field `{chosen.source}`, which `message.category` does not list.",
-            "Add it there; it takes part in scoring only where a view reads it.",
+            "Add it to `message.category`. The model does not use it unless a view reads it too.",
         )
     return Guard(chosen)
 

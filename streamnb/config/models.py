@@ -76,7 +76,7 @@ def build_decoder(settings: Settings) -> Decoder:
     for view in settings.views:
         if isinstance(view.reader, Terms):
             raise SettingsError(
-                f"View `{view.name}` reads terms that were counted already, and no message carries those.",
+                f"View `{view.name}` has the reader `terms`, which works only from Python.",
                 'Let it read the text: reader = { kind = "words" }.',
             )
         if isinstance(view.reader, Categories | Flags | Numbers) and not view.reader.fields:

@@ -13,7 +13,7 @@ _HINTS = {
     errno.ENOENT: "Check the path.",
     errno.EACCES: "Give this user access, or choose another path.",
     errno.EPERM: "This user or this file system does not permit it: choose another directory.",
-    errno.EEXIST: "No file is overwritten: choose another name, or remove it if no process writes to it.",
+    errno.EEXIST: "Existing files are kept: choose another name, or remove the file if no process uses it.",
     errno.ELOOP: "Name the file itself: links are not followed here.",
     errno.ENOSPC: "Free space on the disk, or choose another directory.",
     errno.EDQUOT: "Free space within the quota, or choose another directory.",

@@ -1,9 +1,9 @@
 """The compiled twins of `statistics` and `model.step`, and of what these need.
 
-The plain modules are the specification; the twins give the same bits, faster. A compiled file has the name of
-its plain twin where it has one, and its first line (after Cython's directives) names its twins. Where the
-twins were not built, `compiled` is False and `reason` is why. Nothing outside `streamnb.naive_bayes` imports
-from here.
+The plain modules are the specification; the twins give the same bits, faster. The first line of a compiled
+file, after Cython's directives, lists the plain modules that the file mirrors; the file has the name of the
+first. If the twins were not built, `compiled` is False and `reason` says why. Nothing outside
+`streamnb.naive_bayes` imports from here.
 """
 
 from __future__ import annotations

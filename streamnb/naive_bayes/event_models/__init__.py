@@ -2,7 +2,7 @@
 
 These modules know the statistics, the formulas, their smoothing and the class priors. An event model is a
 frozen value of settings; it never changes a statistic. They must not know batches, labels, snapshots or how
-views combine. Of time they know one number: `scale`, the current weight of a message in a model that forgets.
+views combine. Half-lives reach them only as the number `scale`, the present weight of a message.
 
 A new event model also needs its name in `EventModel` below (and in `streamnb.naive_bayes` and `streamnb`, if
 it is public) and a place in `model/view.py`, which pairs readers with event models. A compiled twin in

@@ -132,6 +132,6 @@ def _per_class(model: Scorer, view: View, *, naive: bool) -> int:
         return vocabulary if naive else 2**vocabulary - 1
     if not naive:
         raise ValueError(
-            f"view `{view.name}`: messages may have any length, so the number of parameters is not finite"
+            f"view `{view.name}`: messages have any length: without the naive assumption, no number is enough"
         )
     return max(0, vocabulary - 1)

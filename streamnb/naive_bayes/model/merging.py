@@ -64,13 +64,15 @@ def unlearn(
             state.learned = max(0, state.learned - 1)
             return
     if c is None or state.class_counts[c] < weight * (1 - WEIGHT_ROUNDING):
-        raise ValueError(f"no message of {label!r} of that weight was learned; nothing was unlearned")
+        raise ValueError(f"less was learned of {label!r} than this message's weight; nothing was unlearned")
     amounts: dict[str, dict[str, float]] = {}
     short = 0
     for view, features in zip(state.views, message.features, strict=True):
         if isinstance(features, float):
             if not math.isnan(features) and state.moments[view.name].n[c] < weight * (1 - WEIGHT_ROUNDING):
-                raise ValueError(f"view `{view.name}` has learned fewer numbers; nothing was unlearned")
+                raise ValueError(
+                    f"view `{view.name}` has learned less than this number's weight; nothing was unlearned"
+                )
         elif view.keeps == "block":
             state.blocks[view.name].check_removable(features, c, weight)
         else:

@@ -166,8 +166,8 @@ class State:
         for i in self.text_views:
             if not draws_words(self.views[i]):
                 raise ValueError(
-                    f"view `{names[i]}`: the calibrated head reads text as draws of words, by a multinomial "
-                    'without complement; else use head="product"'
+                    f"view `{names[i]}`: the calibrated head needs the event model Multinomial without "
+                    '`complement` for every text view; change the view or use head="product"'
                 )
             if not isinstance(self.views[i].multinomial.smoothing, Laplace):
                 raise ValueError(f"view `{names[i]}`: the calibrated head needs Laplace(alpha) smoothing")
@@ -260,7 +260,7 @@ class State:
         self.counts.evicted_tokens, self.counts.evicted_mass = tokens, float(mass)
         short = values.get("fell_short", 0)
         if not isinstance(short, int) or short < 0:
-            raise SnapshotError("The snapshot's number of tokens that fell short is not valid.", HINT)
+            raise SnapshotError("The snapshot's number of incompletely unlearned tokens is not valid.", HINT)
         self.fell_short = short
         if self.decay is not None:
             self.decay.restore(values.get("forgetting"))

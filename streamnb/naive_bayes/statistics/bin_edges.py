@@ -257,7 +257,7 @@ class LearnedEdges:
         known = all(c == int(c) and 0 <= c < n_classes and 0 < weight <= COUNTED_MAX for _, c, weight in rows)
         if not known or waiting != sorted(waiting) or len(waiting) >= (1 if edges else self.warm_up):
             raise SnapshotError(
-                f"Section `{prefix}_waiting` does not hold valid numbers from before the bin edges.", HINT
+                f"Section `{prefix}_waiting` does not hold valid numbers that wait for bin edges.", HINT
             )
         self.fixed = FixedEdges(tuple(edges)) if edges else None
         self.waiting = waiting

@@ -214,7 +214,7 @@ def test_the_calibrated_head_reads_draws(event_model: Any) -> None:  # noqa: ANN
     """Bernoulli and complement views work with the product head only, and get it by default."""
     view = View("words", Words(), event_model)
     assert NaiveBayes([view]).head_kind == "product"
-    with pytest.raises(ValueError, match="the calibrated head reads text as draws"):
+    with pytest.raises(ValueError, match="the calibrated head needs the event model Multinomial"):
         NaiveBayes([view], head="calibrated")
 
 
