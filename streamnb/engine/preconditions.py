@@ -79,5 +79,5 @@ def check_identity(source: Mapping[str, str], identity: Mapping[str, str], whose
         if now != then:
             raise PositionError(
                 f"The {name} is {now}; {whose} belongs to {then}, so its offsets are not valid here.",
-                "Point `[source]` at the snapshot's log, or set a new `snapshots.directory` and use `--from`.",
+                "Point `[source]` at the snapshot's log, or set a new `snapshots.directory` with `--from`.",
             )
