@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import base64
 import os
-import secrets
 import shutil
 import signal
 import socket
@@ -20,7 +19,6 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 VERSION = "4.3.0"
@@ -122,16 +120,10 @@ def _maven_error(output: str) -> BrokerError:
 
 
 def free_port() -> int:
-    """Return a loopback port that nothing listens on now.
-
-    It lies below the ports that Linux gives to connections: a broker that is started again later must
-    find its port free, however many connections were opened while it was down.
-    """
-    while True:
-        port = 20_000 + secrets.randbelow(12_000)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+    """Return a loopback port that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 class Broker:

@@ -1,19 +1,13 @@
-"""Real brokers for the tests of this folder.
-
-Three kinds: one broker shared by all workers of a run, where each test has topics and groups of its own; one
-broker per worker, to kill and to start again; and the one with TLS and passwords of `test_security`.
-"""
+"""A real broker for the tests of this folder."""
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import os
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -29,10 +23,6 @@ with warnings.catch_warnings():
 
 from deploy.kafka.broker import Broker, UnreachableError, free_port  # noqa: E402
 from tests.transports.kafka.proxy import Proxy, listeners  # noqa: E402
-
-# A broker of the tests lives for minutes: compiling its code once, quickly, halves the processor time it
-# takes.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -69,42 +59,6 @@ def start_or_skip(broker: Broker) -> Broker:
     return broker
 
 
-# Kept to the end of the process: whoever started a broker need not be the one who stops it, and Python warns
-# of a process that runs on when the object that started it is gone.
-STARTED: list[Broker] = []
-
-
-@contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Hold a file lock, which the system releases if the holder dies."""
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-@contextmanager
-def shared_by_workers(directory: Path) -> Iterator[str]:
-    """Yield the address of the broker of a directory: the first worker starts it, the last one stops it.
-
-    A worker holds a shared lock on ``users`` for as long as it uses the broker, so that a worker that
-    died is no user. `Broker` finds the process by its pid file, whichever worker started it.
-    """
-    directory.mkdir(exist_ok=True)
-    turn, port = directory / "turn", directory / "port"
-    with (directory / "users").open("a") as users:
-        with held(turn):
-            if not port.exists():
-                port.write_text(f"{free_port()}")
-            STARTED.append(started := start_or_skip(Broker(directory, int(port.read_text()))))
-            fcntl.flock(users, fcntl.LOCK_SH)
-        yield started.address
-        with held(turn):
-            fcntl.flock(users, fcntl.LOCK_UN)
-            with suppress(BlockingIOError):  # others still use it
-                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                started.stop()
-
-
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a broker; ``STREAMNB_KAFKA`` names one that runs already."""
@@ -112,10 +66,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    own = tmp_path_factory.getbasetemp()  # of this worker; the folder above is the run's
-    run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    with shared_by_workers(run / "broker") as address:
-        yield address
+    started = start_or_skip(Broker(tmp_path_factory.mktemp("broker")))
+    yield started.address
+    started.stop()
 
 
 @pytest.fixture(scope="session")
