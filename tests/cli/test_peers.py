@@ -144,7 +144,7 @@ def test_compare_prints_a_row_a_model(tmp_path: Path) -> None:
     other.write_text('[message]\nlabel = "class"\n')
     refused = streamnb("evaluate", str(path), "--config", SPAM, "--compare", str(other))
     assert refused.returncode == 2
-    assert b"reads other messages" in refused.stderr
+    assert b"differs from that of the configuration" in refused.stderr
     piped = streamnb("evaluate", "-", "--config", SPAM, "--compare", "vw", stdin=path.read_bytes())
     assert piped.returncode == 2
     assert b"standard input cannot be read twice" in piped.stderr

@@ -104,8 +104,8 @@ def test_a_first_part_without_a_judged_message_is_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ('message.text=["subject"]', "reads other messages"),
-        ('message.label_values={ham = "good"}', "reads other messages"),
+        ('message.text=["subject"]', "differs from that of the configuration"),
+        ('message.label_values={ham = "good"}', "differs from that of the configuration"),
         ("forgetting.half_life_s=60", "lines of a file have none"),
         ('views=[{name="a", reader={kind="category", field="a"}}]', "uses the field `a`"),
     ],

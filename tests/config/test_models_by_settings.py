@@ -155,7 +155,7 @@ def test_a_model_of_settings_goes_on_from_its_snapshot(views: str, tmp_path: Pat
         ('reader = { kind = "categories", field = "country" }', "does not name the fields"),
         ('reader = { kind = "numbers", fields = ["height"] }', "which `message.number` does not list"),
         ('reader = { kind = "flags", fields = ["country"] }', "which `message.flag` does not list"),
-        ('reader = { kind = "terms", field = "text" }', "counted already"),
+        ('reader = { kind = "terms", field = "text" }', "works only from Python"),
         (
             'reader = { kind = "flags", fields = ["paid"] }\nevent_model = { kind = "gaussian" }',
             "flags go with",

@@ -650,7 +650,7 @@ def test_standard_input_and_output_are_two_things() -> None:
             {"reader": {"kind": "category", "field": "x"}},
             r"field `x`, which `message\.category` does not list",
         ),
-        ({"reader": {"kind": "terms", "field": "colour"}}, r"View `v` reads terms"),
+        ({"reader": {"kind": "terms", "field": "colour"}}, r"View `v` has the reader `terms`"),
     ],
 )
 def test_a_view_looks_only_at_fields_that_are_read(view: Tables, sentence: str) -> None:

@@ -191,5 +191,5 @@ def test_a_sink_without_transactions_is_refused(tmp_path: Path) -> None:
         f'{endpoints}[sink]\nkind = "kafka"\ntopic = "a"\n[dead_letters.sink]\nkind = "kafka"\ntopic = "b"\n'
         f'[engine]{SETTINGS}[snapshots]\ndirectory = "{tmp_path}/snapshots"\n'
     )
-    with pytest.raises(SettingsError, match="under whom"):
+    with pytest.raises(SettingsError, match=r"needs `source\.group`"):
         build_engine(load_settings(config), metrics=Metrics())
