@@ -18,6 +18,7 @@ from streamnb.base.batch import (
     checked_labels,
     likeliest,
 )
+from streamnb.base.digest import Digest, changed, digests, statement
 from streamnb.base.frozen import (
     COUNTED_MAX,
     HINT,
@@ -44,6 +45,7 @@ __all__ = [
     "Batch",
     "Classifier",
     "Clock",
+    "Digest",
     "Flag",
     "Floats",
     "FrozenState",
@@ -62,17 +64,20 @@ __all__ = [
     "Start",
     "Transactions",
     "Unreadable",
+    "changed",
     "check_accounts",
     "check_text",
     "checked_labels",
     "counted",
     "differences",
+    "digests",
     "fingerprint",
     "floats",
     "from_rows",
     "likeliest",
     "positions",
     "section",
+    "statement",
     "to_rows",
     "twins",
 ]

@@ -38,7 +38,6 @@ from streamnb.naive_bayes import (
     View,
     WordPairs,
     Words,
-    reads_text,
 )
 
 CANDIDATES_MAX = 64
@@ -245,8 +244,8 @@ def _axis(line: str) -> list[tuple[str, str]]:
 
 def _default_axis(settings: Settings) -> list[tuple[str, str]]:
     """Return the default grid as one axis: views and smoothing vary together, as both are in `[[views]]`."""
-    others = [view for view in settings.views if not reads_text(view.reader)]
-    fields = next((view.reader.fields for view in settings.views if reads_text(view.reader)), ())
+    others = [view for view in settings.views if view.reads != "text"]
+    fields = next((view.reader.named_fields for view in settings.views if view.reads == "text"), ())
     if not fields:
         raise SettingsError(
             "No view reads text, so there is no default grid.",
@@ -269,8 +268,7 @@ def _default_axis(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _smoothed(view: View, alpha: float) -> object:
-    model = Multinomial(Laplace(round(alpha, 6)), view.multinomial.weight, view.multinomial.unknown)
-    return msgspec.to_builtins(View(view.name, view.reader, model))
+    return msgspec.to_builtins(View(view.name, view.reader, Multinomial(Laplace(round(alpha, 6)))))
 
 
 def toml(value: object) -> str:

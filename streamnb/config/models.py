@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -12,19 +13,17 @@ from streamnb.config.renamed import without_fixed
 from streamnb.config.settings import Settings, decode_settings
 from streamnb.engine import SystemClock, check_statistics
 from streamnb.errors import SettingsError, SnapshotError
-from streamnb.naive_bayes import (
-    Categories,
-    Flags,
-    NaiveBayes,
-    Number,
-    Numbers,
-    Terms,
-    fields_of,
-    memory,
-    reads_text,
-)
+from streamnb.naive_bayes import NaiveBayes, memory
 from streamnb.storage import read_snapshot
-from streamnb.wire import Decoder
+from streamnb.wire import Decoder, MessageFields
+
+_FIELDS: Mapping[str, Callable[[MessageFields], tuple[str, ...]]] = {
+    "text": lambda fields: fields.text,
+    "number": lambda fields: fields.number,
+    "flag": lambda fields: fields.flag,
+    "category": lambda fields: (*fields.category, *fields.flag),
+}
+"""The fields of the message that a reader may name, by what it reads."""
 
 _OF_THE_MODEL = ("model", "tokens", "views", "prior", "forgetting", "message", "output")
 
@@ -74,29 +73,23 @@ def build_decoder(settings: Settings) -> Decoder:
     """
     fields = settings.message
     for view in settings.views:
-        if isinstance(view.reader, Terms):
+        if view.reads == "terms":
             raise SettingsError(
                 f"View `{view.name}` has the reader `terms`, which works only from Python.",
                 'Let it read the text: reader = { kind = "words" }.',
             )
-        if isinstance(view.reader, Categories | Flags | Numbers) and not view.reader.fields:
+        if view.reads != "text" and not getattr(view.reader, "fields", None):
             raise SettingsError(
                 f"View `{view.name}` does not name the fields it reads.",
                 'Name them: reader = { kind = "numbers", fields = ["amount"] }.',
             )
-        if reads_text(view.reader):
-            table, read = "text", fields.text
-        elif isinstance(view.reader, Number | Numbers):
-            table, read = "number", fields.number
-        elif isinstance(view.reader, Flags):
-            table, read = "flag", fields.flag
-        else:
-            table, read = "category", (*fields.category, *fields.flag)
-        for field in fields_of(view.reader):
+        read = _FIELDS[view.reads](fields)
+        for field in view.reader.named_fields:
             if field not in read:
+                table = f"message.{view.reads}"
                 raise SettingsError(
-                    f"View `{view.name}` uses the field `{field}`, which `message.{table}` does not list.",
-                    f"Add it to `message.{table}`.",
+                    f"View `{view.name}` uses the field `{field}`, which `{table}` does not list.",
+                    f"Add it to `{table}`.",
                 )
     return Decoder(fields, timed=settings.forgetting.half_life_s is not None)
 

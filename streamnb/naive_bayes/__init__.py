@@ -42,6 +42,7 @@ from streamnb.naive_bayes.event_models.priors import (
     UniformPrior,
 )
 from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace, NoSmoothing
+from streamnb.naive_bayes.features.message import Message
 from streamnb.naive_bayes.features.readers import (
     Categories,
     Category,
@@ -50,12 +51,12 @@ from streamnb.naive_bayes.features.readers import (
     Flags,
     Number,
     Numbers,
+    OwnReader,
+    Reader,
     Terms,
     TextReader,
     WordPairs,
     Words,
-    fields_of,
-    reads_text,
 )
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.informative import most_informative_tokens
@@ -93,6 +94,7 @@ __all__ = [
     "HeadKind",
     "Laplace",
     "LearnedPrior",
+    "Message",
     "MixedNB",
     "Multinomial",
     "MultinomialNB",
@@ -102,7 +104,9 @@ __all__ = [
     "Number",
     "Numbers",
     "OwnEventModel",
+    "OwnReader",
     "Prior",
+    "Reader",
     "Statistic",
     "Terms",
     "TextReader",
@@ -112,10 +116,8 @@ __all__ = [
     "WordPairs",
     "Words",
     "compiled",
-    "fields_of",
     "memory",
     "most_informative_tokens",
-    "reads_text",
     "reason",
     "softmax",
 ]

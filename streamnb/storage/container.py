@@ -41,7 +41,7 @@ from streamnb.errors import SnapshotError
 Allocate = Callable[[int], memoryview]
 """Returns writable memory of the given number of bytes, which nothing else uses."""
 
-MAJOR, MINOR = 1, 1
+MAJOR, MINOR = 1, 2
 ALIGNMENT = 4096
 SECTIONS_MAX = 64
 HEADER_BYTES_MAX = 1 << 24

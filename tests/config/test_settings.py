@@ -46,6 +46,7 @@ from streamnb.naive_bayes import (
     Multivariate,
     Tokenizer,
 )
+from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Laplace
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.storage import snapshot_file
@@ -788,5 +789,4 @@ def test_the_textbook_is_the_lectures_arithmetic() -> None:
     loaded = load_settings(CONFIGS / "textbook.toml")
     (view,) = loaded.views
     assert (loaded.model.head, loaded.tokens.rule, loaded.prior) == ("product", "words", None)
-    assert (view.multinomial.weight, view.multinomial.unknown) == ("counts", "smooth")
-    assert view.multinomial.smoothing == Laplace(1.0)
+    assert view.event_model == Multinomial(Laplace(1.0), weight="counts", unknown="smooth")

@@ -90,8 +90,8 @@ def _twins(random: Random) -> tuple[NaiveBayes, NaiveBayes, str]:
         readers: list[Reader] = [
             Words(fields, prefix),
             WordPairs(fields, prefix),
-            CharacterGrams(fields, random.randrange(1, 6), random.choice((5, 40, 3000)), prefix),
-            Ends(fields, random.randrange(1, 9), prefix),
+            CharacterGrams(fields, prefix, random.randrange(1, 6), random.choice((5, 40, 3000))),
+            Ends(fields, prefix, random.randrange(1, 9)),
         ]
         if i:  # the first view must read text, because the calibrated head needs a text view
             readers.append(Category("subject"))
@@ -99,7 +99,8 @@ def _twins(random: Random) -> tuple[NaiveBayes, NaiveBayes, str]:
         smoothing: Smoothing = Laplace(random.choice((0.03, 0.1, 1.0)))
         if head == "product":
             smoothing = random.choice((smoothing, NoSmoothing(), Dirichlet(random.choice((1.0, 1000.0)))))
-        event = Multinomial(smoothing, random.choice(WEIGHTS), random.choice(UNKNOWN))
+        weight = "counts" if isinstance(reader, Category) else random.choice(WEIGHTS)
+        event = Multinomial(smoothing, weight, random.choice(UNKNOWN))
         views.append(View(f"v{i}", reader, event))
     rule = random.choice(RULES)
     tokenizer = Tokenizer(

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
+from hypothesis import strategies as st
 
 from streamnb.base.snapshot import Snapshot, differences
 from streamnb.config import Settings, build_decoder, build_model, decode_settings
-from streamnb.errors import SettingsError
-from streamnb.naive_bayes import Ends, Forgetting, LearnedPrior, NaiveBayes
+from streamnb.errors import SettingsError, SnapshotError
+from streamnb.naive_bayes import (
+    Categorical,
+    Categories,
+    Dirichlet,
+    Ends,
+    Forgetting,
+    Laplace,
+    LearnedPrior,
+    NaiveBayes,
+    Numbers,
+)
 from streamnb.storage import container, snapshot_file
 from streamnb.storage.migrations import migrated
 from tests.support import strangers_reader
@@ -195,3 +210,79 @@ def test_a_value_that_changes_only_the_reading_is_dropped_with_a_note() -> None:
         "event": "settings fixed",
         "changes": ["prior.smoothing: 2.0 -> 0.0", "event_models.v.messages_per_coordinate: 5.0 -> 1.0"],
     }
+
+
+# ---- views of one category or number, which are blocks of one name since version 1.2
+
+# Written by the code of version 1.1, from 50 messages of three classes, with readers `category` and `number`.
+FIELDS_1_1 = GOLDEN / "snapshot-v1.1-fields.snb"
+FIELDS_DIGEST = {  # that of the same messages learned by version 1.2
+    "order_free": "eb01e097ac297d169f1805e435bfb3a3",
+    "all": "961b5e84a749fb40ea84d28e13453aa3",
+}
+SAID_1_1: list[
+    tuple[dict[str, object], dict[str, float]]
+] = [  # what the code of version 1.1 said of three messages
+    (
+        {"text": "news money lunch lunch", "sender": "ann", "lane": "b", "age": 34.76448695596685},
+        {"ham": 0.2982898787915889, "news": 0.2546776370295923, "spam": 0.4470324841788187},
+    ),
+    (
+        {"text": "win news lunch é", "sender": None, "lane": "b", "age": 48.486063768021765},
+        {"ham": 0.27208370231610035, "news": 0.31354963618623943, "spam": 0.41436666149766005},
+    ),
+    (
+        {"text": "win win money win", "sender": "ann", "lane": "b", "age": 37.31354148320506},
+        {"ham": 0.2586491362150087, "news": 0.2544448771853389, "spam": 0.48690598659965234},
+    ),
+]
+
+
+def test_a_category_and_a_number_of_version_1_1_score_to_the_bit_as_before() -> None:
+    """Their tokens, moments and settings are rewritten; the digest is that of the rewritten state."""
+    assert container.decode(FIELDS_1_1.read_bytes()).minor == 1
+    snapshot, settings, model = restored(FIELDS_1_1)
+    assert model.digest() == snapshot.digest == FIELDS_DIGEST
+    assert other_statistics(snapshot, settings, model) == []
+    for message, posterior in SAID_1_1:
+        assert model.predict_proba_one(message) == posterior
+
+
+def test_the_shorthands_of_version_1_1_are_blocks_in_settings_and_statistics() -> None:
+    """One draw of a multinomial is a categorical; the smoothing stays."""
+    snapshot, settings, _ = restored(FIELDS_1_1)
+    who, lane = settings.views[1], settings.views[3]
+    assert (who.reader, who.event_model) == (Categories(fields=("sender",)), Categorical(Laplace(1.0)))
+    assert lane.event_model == Categorical(Dirichlet(2.0), "smooth")
+    assert settings.views[2].reader == Numbers(fields=("amount",))
+    written = cast("dict[str, Any]", snapshot.reading["event_models"])
+    assert written["lane"] == msgspec.to_builtins(lane.event_model)
+
+
+@pytest.mark.parametrize("pure", [False, True], ids=["in order", "damaged"])
+@given(st.data())
+@settings_of_hypothesis(max_examples=60, deadline=None)
+def test_a_damaged_snapshot_of_version_1_1_is_refused_or_read(pure: bool, data: st.DataObject) -> None:
+    """Any error is a `SnapshotError`, wherever the damage is."""
+    old = container.decode(FIELDS_1_1.read_bytes())
+    sections = dict(old.sections)
+    if pure:
+        name = data.draw(st.sampled_from(sorted(sections)))
+        array = sections[name].copy().reshape(-1)
+        array[data.draw(st.integers(0, max(0, len(array) - 1)))] = data.draw(st.sampled_from([0, 3, 255]))
+        rows = data.draw(st.integers(0, len(sections[name])))
+        sections[name] = array.reshape(sections[name].shape)[:rows]
+    try:
+        new = migrated(old._replace(sections=sections))
+    except SnapshotError:
+        assert pure
+    else:
+        assert "moments" not in new.sections
+
+
+def test_names_of_fields_do_not_choose_the_memory() -> None:
+    """A forged name of a megabyte before each of many tokens is refused."""
+    old = container.decode(FIELDS_1_1.read_bytes())
+    header = json.loads(json.dumps(old.header).replace('"sender"', f'"{"s" * (1 << 29)}"'))
+    with pytest.raises(SnapshotError, match="do not fit together"):
+        migrated(old._replace(header=header))

@@ -9,6 +9,7 @@ import numpy as np
 from streamnb.base.batch import Scores
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
+from streamnb.naive_bayes.statistics.token_counts import NoTally
 
 
 def said(scores: Scores) -> dict[str, object]:
@@ -32,7 +33,9 @@ def held(model: NaiveBayes) -> tuple[object, ...]:
     }
     rows = {view: sorted(model.counts[view].rows.items()) for view in model.counts}
     sizes: dict[str, object] = {view: len(model.counts[view].rows) for view in model.counts}
-    for view, tally in model.tallies.items():
+    for view, tally in ((name, each.tally) for name, each in model.token_statistics().items()):
+        if isinstance(tally, NoTally):
+            continue
         if isinstance(tally, FieldTotals):
             known = [(name, field.totals, field.states) for name, field in tally.fields.items()]
             sizes[f"fields of {view}"] = sorted(known)

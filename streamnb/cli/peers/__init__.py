@@ -11,7 +11,7 @@ from streamnb.cli.peers.vowpal import Line, VowpalWabbit, our_tokens, own_words
 from streamnb.config import Settings
 from streamnb.errors import SettingsError
 from streamnb.evaluation import OnlineModel
-from streamnb.naive_bayes import Laplace, Multinomial, NaiveBayes, TextReader, View, reads_text
+from streamnb.naive_bayes import Laplace, Multinomial, NaiveBayes, TextReader, View
 
 Maker = Callable[[Settings, Sequence[Label]], OnlineModel]
 
@@ -77,7 +77,7 @@ def peer(name: str, settings: Settings, classes: Sequence[Label]) -> OnlineModel
 
 
 def _readers(settings: Settings) -> list[TextReader]:
-    readers = [view.reader for view in settings.views if reads_text(view.reader)]
+    readers = [view.reader for view in settings.views if isinstance(view.reader, TextReader)]
     if not readers:
         raise SettingsError(
             "The comparison needs a view that reads text.", "Add a view of text to `[[views]]`."

@@ -4,6 +4,8 @@
 
 import numpy as np
 
+from streamnb.naive_bayes.statistics import absent_words as plain
+
 cimport cython
 
 from libc.stdint cimport uint64_t
@@ -11,6 +13,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from streamnb.naive_bayes._kernel.absent_words cimport Entry, Histogram, all_absent, move, reserve, set_messages
+
+cdef double ROUNDING = plain.WEIGHT_ROUNDING
 
 
 @cython.final
@@ -91,15 +95,18 @@ cdef class AbsentWords:
         columns = rows.matrix().T
         self._fill([np.unique(column[column > 0], return_counts=True) for column in columns], messages)
 
-    def is_possible(self):
-        """Return whether no word occurs in more messages of a class than the class has learned."""
+    def freeze(self, prefix):
+        """Return no sections: the rows and the class counts determine everything."""
+        return {}
+
+    def restore(self, sections, n_classes, prefix):
+        """Check that no word occurs in more messages of a class than the class has learned."""
         cdef uint64_t c
         cdef Histogram* histogram
         for c in range(self.n_classes):
             histogram = self.by_class + c
-            if histogram.n and histogram.entries[histogram.n - 1].count > histogram.messages * (1 + 1e-9):
-                return False
-        return True
+            if histogram.n and histogram.entries[histogram.n - 1].count > histogram.messages * (1 + ROUNDING):
+                raise plain.impossible()
 
     def all_absent(self, c, vocabulary, b):
         """Return ``sum_j log(n_c - n_jc + b)`` and the number of words left out of it; see the plain twin."""

@@ -16,6 +16,7 @@ cdef class CountStore:
     cdef public object max_tokens
     cdef public object evicted_tokens
     cdef public double evicted_mass
+    cdef public object fell_short
     cdef object __weakref__
     cdef grow(self, uint64_t rows, uint64_t size)
     cdef widen(self)

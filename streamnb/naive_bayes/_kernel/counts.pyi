@@ -1,9 +1,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from threading import RLock
 
-from streamnb.base import Section, Sections
+from streamnb.base import Digest, Section, Sections
 from streamnb.naive_bayes.statistics.counts import CountStore as Plain
-from streamnb.naive_bayes.statistics.digest import Digest
 
 class Rows(Mapping[str, list[float]]):
     def __getitem__(self, token: str) -> list[float]: ...
@@ -24,6 +23,7 @@ class CountStore:
     max_tokens: int | None
     evicted_tokens: int
     evicted_mass: float
+    fell_short: int
     def __init__(self, views: Sequence[str], max_tokens: int | None = None) -> None: ...
     def __len__(self) -> int: ...
     @property

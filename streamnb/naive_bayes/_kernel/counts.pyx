@@ -14,10 +14,9 @@ import threading
 import numpy as np
 
 from streamnb.naive_bayes.statistics import counts as plain
-from streamnb.naive_bayes.statistics.digest import Digest, name
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN as _FORGOTTEN
-from streamnb.base import HINT
+from streamnb.base import HINT, Digest, statement
 
 from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -240,7 +239,7 @@ cdef class CountStore:
 
     def __cinit__(self, views, max_tokens=None):
         self.max_tokens = max_tokens
-        self.evicted_tokens, self.evicted_mass = 0, 0.0
+        self.evicted_tokens, self.evicted_mass, self.fell_short = 0, 0.0, 0
         self.lock = threading.RLock()
         self.table.n_views = len(views)
         self.table.seed = int.from_bytes(os.urandom(8), "little")
@@ -258,8 +257,8 @@ cdef class CountStore:
         free(self.table.known)
 
     def __reduce__(self):
-        evicted = (self.evicted_tokens, self.evicted_mass)
-        return _thawed, (list(self.views), self.max_tokens, self.freeze(), self.table.n_classes, evicted)
+        figures = (self.evicted_tokens, self.evicted_mass, self.fell_short)
+        return _thawed, (list(self.views), self.max_tokens, self.freeze(), self.table.n_classes, figures)
 
     def __getitem__(self, view):
         return self.views[view]
@@ -409,7 +408,7 @@ cdef class CountStore:
         cdef uint64_t row, c, i, C = table.n_classes
         cdef uint64_t n_totals = table.n_views * C
         rounded = {i for i in range(n_totals) if not is_exact(table.totals[i])}
-        gone = rarest(table, Statements([name(view) for view in self.views], []), n)
+        gone = rarest(table, Statements([statement(view) for view in self.views], []), n)
         for row in gone.tolist():
             mass = 0.0
             for c in range(C):
@@ -468,14 +467,14 @@ cdef class CountStore:
     def _digest(self, classes, sections):
         counts = sections["counts"]
         statements = Statements(
-            [name("count", view) for view in self.views], [name(class_name) for class_name in classes]
+            [statement("count", view) for view in self.views], [statement(class_name) for class_name in classes]
         )
         digest = Digest()
         digest.add_sum(statements.sum_of(sections["token_bounds"], sections["token_bytes"], counts))
         for view, totals in zip(self.views, sections["totals"].tolist()):
             for class_name, total in zip(classes, totals):
                 if total != 0:
-                    digest.add(name("total", view, class_name), total)
+                    digest.add(statement("total", view, class_name), total)
         return digest
 
     # ---- freeze and restore
@@ -708,9 +707,9 @@ cdef Buffer _taken(sections, key):
     return _owned(buffer)
 
 
-def _thawed(views, max_tokens, sections, n_classes, evicted):
+def _thawed(views, max_tokens, sections, n_classes, figures):
     """Return a copy of a store from the arguments that `__reduce__` gave."""
     store = CountStore(views, max_tokens)
     store.restore(sections, n_classes)
-    store.evicted_tokens, store.evicted_mass = evicted
+    store.evicted_tokens, store.evicted_mass, store.fell_short = figures
     return store

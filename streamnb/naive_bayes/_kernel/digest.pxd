@@ -1,4 +1,4 @@
-# Twin of: streamnb.naive_bayes.statistics.digest
+# Twin of: streamnb.base.digest
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 

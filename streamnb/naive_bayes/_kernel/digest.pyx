@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
-# Twin of: streamnb.naive_bayes.statistics.digest
+# Twin of: streamnb.base.digest
 """The hashes that a count store's digest adds up, one per token and class, computed without the GIL.
 
 A statement is the bytes that `Digest.add` hashes: view, token, class and count.

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from streamnb.base import Label
 from streamnb.naive_bayes.event_models.priors import Prior
-from streamnb.naive_bayes.features.readers import AnyReader
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
 from streamnb.naive_bayes.statistics.forgetting import Decay
@@ -21,16 +20,12 @@ class DrivenView(Protocol):
         """The view's name."""
 
     @property
-    def reader(self) -> AnyReader:
+    def reader(self) -> Any:  # noqa: ANN401 - the driver asks which of its twins it is
         """The reader: what it takes from a message."""
 
     @property
     def event_model(self) -> Any:  # noqa: ANN401 - the driver asks which of its twins it is
         """One of the event models that have a twin."""
-
-    @property
-    def weight(self) -> str:
-        """How a token's occurrences count: ``"counts"``, ``"log"`` or ``"boolean"``; "" for numbers."""
 
 
 class DrivenModel(Protocol):
@@ -90,16 +85,12 @@ class DrivenModel(Protocol):
         """The compiled `CountStore` of all views that count."""
 
     @property
-    def moments(self) -> Mapping[str, object]:
-        """The compiled moments of each view of one number."""
+    def statistics(self) -> Mapping[str, Any]:
+        """The statistic of each view, made of compiled parts."""
 
     @property
-    def blocks(self) -> Mapping[str, object]:
-        """The statistics of each view of named numbers, by view."""
-
-    @property
-    def tallies(self) -> Mapping[str, object]:
-        """The sums that a Bernoulli or categorical view needs beside its counts, by view."""
+    def token_view(self) -> int | None:
+        """The index of the view whose known and unknown tokens are counted."""
 
     @property
     def head(self) -> CalibratedHead | None:

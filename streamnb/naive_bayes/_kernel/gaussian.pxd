@@ -2,7 +2,7 @@
 #
 # The log density of a number. The order of every sum is the plain one, so that the bits are the same.
 
-from libc.math cimport exp, isnan, log, log1p
+from libc.math cimport INFINITY, exp, isnan, log, log1p
 from libc.stdint cimport int64_t, uint64_t
 
 from streamnb.naive_bayes._kernel.moments cimport MomentSums, pooled_variance
@@ -26,7 +26,7 @@ cdef inline double log_normal(double x, double mean, double variance) noexcept n
 
 cdef inline double log_sum(double a, double b) noexcept nogil:
     cdef double top = b if b > a else a
-    return top + log1p(exp((b if b < a else a) - top))
+    return top if top == -INFINITY else top + log1p(exp((b if b < a else a) - top))
 
 
 cdef inline double at_least(double variance, double least) noexcept nogil:

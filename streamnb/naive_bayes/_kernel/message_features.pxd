@@ -12,22 +12,18 @@ cdef struct Inbox:  # the fields of a batch, checked, message by message; the ne
     Given given
     uint64_t* given_ends  # by message and field
     uint64_t given_ends_capacity
-    double* numbers  # by message and field
-    uint64_t numbers_capacity
     double* lengths
     uint64_t lengths_capacity
 
 
 cdef class BatchReader:
     cdef list groups  # the fields of each text
-    cdef list number_fields
-    cdef list given_fields  # of categories and terms: the field, whether it holds terms, and their threshold
+    cdef list given_fields  # of terms: the field and its threshold
     cdef list blocks  # their readers
     cdef Inbox idle  # the memory between two batches
     cdef take(self, Inbox* inbox)
     cdef keep(self, Inbox* inbox)
     cdef list read(self, fields, uint64_t n, Inbox* inbox, list alive)
     cdef _read_texts(self, fields, uint64_t n, Inbox* inbox, list alive)
-    cdef _read_numbers(self, fields, uint64_t n, Inbox* inbox)
     cdef list _read_given(self, fields, uint64_t n, Inbox* inbox)
     cdef find_statistics(self, model, uint64_t n, uint64_t width, const int64_t* y, Inbox* inbox, list names)

@@ -8,9 +8,7 @@ All values are read before any state takes part: a value may run code of its own
 cimport cython
 
 from streamnb.base import NUMBER_MAX
-from streamnb.naive_bayes.features.values import (
-    EXACT_BELOW, TERM_COUNT_MAX, category_counts, number, term_counts, text_of,
-)
+from streamnb.naive_bayes.features.values import EXACT_BELOW, TERM_COUNT_MAX, term_counts, text_of
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.math cimport fabs, log
@@ -31,7 +29,7 @@ cdef class BatchReader:
     """Reads the fields that one model's views name; the driver fills in the lists of fields."""
 
     def __cinit__(self):
-        self.groups, self.number_fields, self.given_fields, self.blocks = [], [], [], []
+        self.groups, self.given_fields, self.blocks = [], [], []
 
     def __dealloc__(self):
         _free(&self.idle)
@@ -62,17 +60,14 @@ cdef class BatchReader:
             There is no memory for a batch.
         """
         cdef uint64_t n_texts = n * <uint64_t>len(self.groups)
-        cdef uint64_t n_numbers = n * <uint64_t>len(self.number_fields)
         cdef uint64_t n_given = n * <uint64_t>(len(self.given_fields) + len(self.blocks))
         if (
             grow(<void**>&inbox.texts, &inbox.texts_capacity, n_texts + 1, sizeof(Text)) != 0
             or grow(<void**>&inbox.lengths, &inbox.lengths_capacity, n + 1, sizeof(double)) != 0
-            or grow(<void**>&inbox.numbers, &inbox.numbers_capacity, n_numbers + 1, sizeof(double)) != 0
             or grow(<void**>&inbox.given_ends, &inbox.given_ends_capacity, n_given + 1, sizeof(uint64_t)) != 0
         ):
             raise MemoryError("no memory for a batch")
         self._read_texts(fields, n, inbox, alive)
-        self._read_numbers(fields, n, inbox)
         return self._read_given(fields, n, inbox)
 
     cdef _read_texts(self, fields, uint64_t n, Inbox* inbox, list alive):
@@ -94,26 +89,18 @@ cdef class BatchReader:
                 alive.append(point_at(inbox.texts + i * n_groups + group, joined))
             inbox.lengths[i] = log(1.0 + <double>sum(characters.values()))
 
-    cdef _read_numbers(self, fields, uint64_t n, Inbox* inbox):
-        cdef uint64_t i, group, n_numbers = len(self.number_fields)
-        for i in range(n if n_numbers else 0):
-            for group in range(n_numbers):
-                field = self.number_fields[group]
-                inbox.numbers[i * n_numbers + group] = number(_value(fields, field, i), field)
-
     cdef list _read_given(self, fields, uint64_t n, Inbox* inbox):
-        """Read categories and terms as tokens with counts, end to end, and the blocks' values after them."""
+        """Read terms as tokens with counts, end to end, and the blocks' values after them."""
         cdef uint64_t i, at = 0
         cdef Given* given = &inbox.given
         cdef bytes text
         cdef list names = []
         given.n = given.size = 0
         for i in range(n if self.given_fields or self.blocks else 0):
-            for field, is_terms, above in self.given_fields:
+            for field, above in self.given_fields:
                 value = _value(fields, field, i)
-                if not is_terms or type(value) is not dict or not _take_terms(given, <dict>value, above):
-                    counts = term_counts(value, field, above) if is_terms else category_counts(value, field)
-                    for token, count in counts.items():
+                if type(value) is not dict or not _take_terms(given, <dict>value, above):
+                    for token, count in term_counts(value, field, above).items():
                         text = (<str>token).encode()
                         if give(given, <const char*>text, len(text), count) != 0:
                             raise MemoryError("no memory for a batch")
@@ -180,7 +167,6 @@ cdef void _free(Inbox* inbox) noexcept:
     free(inbox.given.counts)
     free(inbox.given.of)
     free(inbox.given_ends)
-    free(inbox.numbers)
     free(inbox.lengths)
 
 

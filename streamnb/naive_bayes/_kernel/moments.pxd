@@ -28,6 +28,20 @@ cdef inline void add_number(const MomentSums* moments, double x, uint64_t c, dou
     moments.squares[c] += more if more > 0.0 else 0.0
 
 
+cdef inline void fade_numbers(
+    const MomentSums* moments, uint64_t n_classes, double factor, double forgotten
+) noexcept nogil:
+    """The twin of `Moments.fade`."""
+    cdef uint64_t c
+    cdef double left
+    for c in range(n_classes):
+        left = factor if moments.n[c] * factor >= forgotten / 2 or factor >= 1.0 else 0.0
+        moments.n[c] = moments.n[c] * left
+        moments.squares[c] = moments.squares[c] * left
+        if moments.n[c] == 0:
+            moments.mean[c] = 0.0
+
+
 cdef inline double pooled_variance(const MomentSums* moments, uint64_t n_classes, double* weight) noexcept nogil:
     """The twin of `Moments.pooled`: return the variance, and in `weight` the summed weights."""
     cdef double n = 0.0, mean = 0.0, squares = 0.0, step, together

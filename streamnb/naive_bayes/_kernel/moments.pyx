@@ -48,6 +48,10 @@ cdef class Moments(PerClass):
         """Undo `add`."""
         self._changed(PlainMoments.remove, x, class_index, weight)
 
+    def fade(self, factor):
+        """Multiply all weights."""
+        self._changed(PlainMoments.fade, factor)
+
     def merge(self, other, classes):
         """Add another's numbers."""
         self._changed(PlainMoments.merge, _plain(other), classes)

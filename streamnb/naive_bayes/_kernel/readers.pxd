@@ -13,8 +13,8 @@ from streamnb.naive_bayes._kernel.table cimport copy_bytes, hash_bytes, same, sn
 from streamnb.naive_bayes._kernel.tokenizer cimport SLACK, Scratch, Text, Token, Tokens, allocate, grow
 
 cdef enum:
-    # GIVEN: tokens that arrive with their counts; after NUMBER the blocks of named values, which arrive so too
-    WORDS, PAIRS, CHARACTERS, ENDS, GIVEN, NUMBER, BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS
+    # GIVEN: terms, which arrive with their counts; after it the blocks of named values, which arrive so too
+    WORDS, PAIRS, CHARACTERS, ENDS, GIVEN, BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS
 
 cdef enum:
     BY_COUNTS, BY_BOOLEAN, BY_LOG
@@ -46,7 +46,7 @@ cdef struct View:
     uint64_t characters_max
     Part* parts
     uint64_t n_parts
-    uint64_t group  # the number or the given tokens that it reads
+    uint64_t group  # the given tokens that it reads
     uint64_t store  # the view of the store that it counts in
     int weight
     bint skips_unknown

@@ -19,7 +19,7 @@ from streamnb.naive_bayes.event_models import multinomial as plain_multinomial
 from streamnb.naive_bayes.event_models.priors import UniformPrior
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace
 from streamnb.naive_bayes.features.readers import (
-    Categories, Category, CharacterGrams, Ends, Flags, Number, Numbers, Terms, WordPairs, Words, parts_of,
+    Categories, CharacterGrams, Ends, Flags, Numbers, WordPairs, Words,
 )
 from streamnb.naive_bayes.features.stop_words import stop_words_of
 from streamnb.naive_bayes.posterior import calibrated_head as plain_head
@@ -49,7 +49,7 @@ from streamnb.naive_bayes._kernel.multinomial cimport (
 from streamnb.naive_bayes._kernel.odds cimport log_odds, log_odds_of, never_labelled, soften
 from streamnb.naive_bayes._kernel.readers cimport (
     BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, ENDS, GIVEN, LOGS_BITS,
-    LOG_WEIGHT_OF_ONE, NUMBER, PAIRS, STAMP, WORDS, Feature, Features, Given, Log, Part, View, count_features,
+    LOG_WEIGHT_OF_ONE, PAIRS, STAMP, WORDS, Feature, Features, Given, Log, Part, View, count_features,
     read_view, take_given, weigh
 )
 from streamnb.naive_bayes._kernel.steady_normal cimport (
@@ -74,7 +74,7 @@ cdef int64_t EMPTY = int(Flag.EMPTY), TRUNCATED = int(Flag.TRUNCATED), CLASS_LIM
 if (VIEW_FEATURES, LOG_WEIGHT_OF_ONE) != (plain_multinomial.VIEW_FEATURES, 256 * plain_multinomial.log_weight(1.0)):
     raise ImportError("it was compiled with other constants than `event_models.multinomial` has")
 
-_READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Ends: ENDS, Number: NUMBER}
+_READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Ends: ENDS}
 _BLOCKS = {Categories: BLOCK_CATEGORIES, Flags: BLOCK_FLAGS, Numbers: BLOCK_NUMBERS}
 _VARIANCES = {"class": BY_CLASS, "shared": BY_ALL}
 _WHOLE = {"numbers": NUMBERS, "urls": URLS, "mail": MAIL}
@@ -129,7 +129,7 @@ cdef class Driver:
 
     cdef View* views
     cdef Log* logs
-    cdef uint64_t n_views, n_groups, n_given, n_numbers
+    cdef uint64_t n_views, n_groups, n_given
     cdef int64_t first_tokens  # the view whose known and unknown tokens are counted, or -1
     cdef bint calibrated, raw, uniform
     cdef double prior_smoothing, prior_as_set
@@ -150,7 +150,6 @@ cdef class Driver:
     cdef uint64_t new_rows, new_bytes  # features of the message that no class has taught, and their bytes
     # the model's state while a batch runs
     cdef Head head
-    cdef MomentSums* moments
     cdef double* class_counts
     cdef double* block
     cdef int64_t* active
@@ -177,22 +176,16 @@ cdef class Driver:
         self.reader, self.bernoulli_views = BatchReader(), []
         self._keep_logs()
         counted = list(model.counts)
-        self.first_tokens = -1
+        self.first_tokens = -1 if model.token_view is None else model.token_view
         for i, view in enumerate(model.views):
             self._describe(self.views + i, view, counted)
         for i, view in enumerate(model.views):
             if type(view.reader) in _BLOCKS:  # their given tokens come after those of the other views
                 self.views[i].group = len(self.reader.given_fields) + len(self.reader.blocks)
                 self.reader.blocks.append(BlockReader(view, model.views, self.views[i].group, self.views[i].store))
-        for kind in (Terms, (Words, WordPairs, CharacterGrams, Ends)):  # the first view of text, or else of terms
-            for i in reversed(range(self.n_views)):
-                if isinstance(model.views[i].reader, kind):
-                    self.first_tokens = i
         self.n_groups, self.n_given = len(self.reader.groups), len(self.reader.given_fields) + len(self.reader.blocks)
-        self.n_numbers = len(self.reader.number_fields)
         self.tokens = <Tokens*>calloc(2 * self.n_groups + 1, sizeof(Tokens))
-        self.moments = <MomentSums*>calloc(self.n_numbers + 1, sizeof(MomentSums))
-        if not (self.tokens and self.moments):
+        if self.tokens == NULL:
             raise MemoryError("no memory for a driver")
         self.scratch.alphabet = alphabet()
         self.scratch.peers_words = model.tokenizer.rule == "words"
@@ -219,24 +212,20 @@ cdef class Driver:
         reader, event = view.reader, view.event_model
         into.fades, into.half = self.fades, 0.5
         into.reader = _READERS.get(type(reader), _BLOCKS.get(type(reader), GIVEN))
-        if into.reader in (NUMBER, BLOCK_NUMBERS):
+        if into.reader == BLOCK_NUMBERS:
             into.normals = _normals_of(event)
-            if into.reader == NUMBER:
-                into.group = len(self.reader.number_fields)
-                self.reader.number_fields.append(reader.field)
             return
         into.store = counted.index(view.name)
-        into.weight = _WEIGHTS[view.weight]
+        into.weight = _WEIGHTS[event.token_weight]
         into.skips_unknown = event.unknown == "skip"
         if into.reader == BLOCK_FLAGS:
             into.pseudo, into.without = event.smoothing.a, event.smoothing.b
             return
         if into.reader == GIVEN:
             into.group = len(self.reader.given_fields)
-            is_terms = isinstance(reader, Terms)
-            self.reader.given_fields.append((reader.field, is_terms, reader.above if is_terms else None))
+            self.reader.given_fields.append((reader.field, reader.above))
         elif into.reader != BLOCK_CATEGORIES:
-            self._describe_parts(into, parts_of(reader))
+            self._describe_parts(into, reader.texts())
         if into.reader in (CHARACTERS, ENDS):
             into.n = reader.n
         if into.reader == CHARACTERS:
@@ -293,7 +282,6 @@ cdef class Driver:
         free(self.views)
         free(self.logs)
         free(self.tokens)
-        free(self.moments)
         free(self.features.ends)
         free(self.features.seen)
         free(self.features.items)
@@ -533,7 +521,7 @@ cdef class Driver:
             free(self.block)
             free(self.active)
             self.capacity = width
-            self.block = <double*>malloc((2 * F + (21 + F + 3 * self.n_numbers) * width + 1) * sizeof(double))
+            self.block = <double*>malloc((2 * F + (21 + F) * width + 1) * sizeof(double))
             self.active = <int64_t*>malloc((width + 1) * sizeof(int64_t))
             if self.block == NULL or self.active == NULL:
                 raise MemoryError("no memory for the classes of a batch")
@@ -551,22 +539,15 @@ cdef class Driver:
         at += 15 * width
         _place(&self.head.length, at, width)
         _place(&self.head.unknown_share, at + 3 * width, width)
-        at += 6 * width
-        for i in range(self.n_numbers):
-            self.moments[i].n, self.moments[i].mean, self.moments[i].squares = at, at + width, at + 2 * width
-            at += 3 * width
         self.n_classes, self.learned = len(model.classes), model.learned
         if self.fades:
             self.head_at = NAN if model.decay.head_at is None else model.decay.head_at
         for c in range(self.n_classes):
             self.class_counts[c] = model.class_counts[c]
         for i, name in self.bernoulli_views:
-            (<AbsentWords>model.tallies[name]).reserve(width)
-            self.views[i].histograms = (<AbsentWords>model.tallies[name]).by_class
-        for i, moments in enumerate(model.moments.values()):
-            _fill(self.moments[i].n, moments.n)
-            _fill(self.moments[i].mean, moments.mean)
-            _fill(self.moments[i].squares, moments.squares)
+            tally = model.statistics[name].tally
+            (<AbsentWords>tally).reserve(width)
+            self.views[i].histograms = (<AbsentWords>tally).by_class
         if self.calibrated:
             _fill(self.head.weights, model.head.weights)
             _fill(self.head.weight_squares, model.head.weight_squares)
@@ -578,14 +559,11 @@ cdef class Driver:
 
     cdef _store(self, model, classes):
         """Copy everything that was learned back into the model, with the classes that appeared."""
-        cdef uint64_t i, n = self.n_classes
+        cdef uint64_t n = self.n_classes
         for block in self.reader.blocks:
             (<BlockReader>block).adopt()
         model.adopt(classes)
         model.class_counts, model.learned = _list(self.class_counts, n), self.learned
-        for i, moments in enumerate(model.moments.values()):
-            moments.n, moments.mean = _list(self.moments[i].n, n), _list(self.moments[i].mean, n)
-            moments.squares = _list(self.moments[i].squares, n)
         if not self.calibrated:
             return
         head = model.head
@@ -654,7 +632,7 @@ cdef class Driver:
                 memset(self.features.seen, 0, (self.features.seen_mask + 1) * sizeof(uint64_t))
                 self.features.stamp = 0
             self.features.stamp += <uint64_t>STAMP
-            if view.reader == NUMBER or view.reader == BLOCK_NUMBERS:
+            if view.reader == BLOCK_NUMBERS:
                 continue
             if view.reader >= GIVEN:
                 group = i * self.n_given + view.group
@@ -726,16 +704,7 @@ cdef class Driver:
 
     cdef void _view_likelihood(self, const Table* table, const Inbox* inbox, uint64_t i, uint64_t v, double* z) noexcept nogil:
         cdef const View* view = self.views + v
-        cdef uint64_t j
-        cdef double x
-        if view.reader == NUMBER:
-            for j in range(self.n_active):
-                z[j] = 0.0
-            x = inbox.numbers[i * self.n_numbers + view.group]
-            add_log_density(
-                self.moments + view.group, self.n_classes, &view.normals, x, self.active, self.n_active, z
-            )
-        elif view.reader > NUMBER:
+        if view.reader > GIVEN:
             self._block_likelihood(table, inbox, i, v, z)
         elif view.is_bernoulli:
             bernoulli.log_bernoulli(
@@ -859,7 +828,7 @@ cdef class Driver:
     ) noexcept nogil:
         """The twin of `NaiveBayes._learn`. All memory is allocated before anything changes; returns -1 without it."""
         cdef uint64_t v, j, n_words, first = 0, last = 0
-        cdef double n, total, x, plain_weight = weight
+        cdef double n, total, plain_weight = weight
         cdef bint was_active
         cdef double* count
         cdef Feature* feature
@@ -894,13 +863,8 @@ cdef class Driver:
                         learn(&self.head, self.active, self.n_active, j, plain_weight, &HEAD)
                         break
         for v in range(self.n_views):
-            if self.views[v].reader == NUMBER:
-                x = inbox.numbers[i * self.n_numbers + self.views[v].group]
-                if not isnan(x):
-                    add_number(self.moments + self.views[v].group, x, y, weight)
-                continue
             of = NULL
-            if self.views[v].reader > NUMBER:
+            if self.views[v].reader > GIVEN:
                 last = inbox.given_ends[i * self.n_given + self.views[v].group]
                 first = self._first_given(inbox, i, v)
                 of = inbox.given.of + first
@@ -948,8 +912,7 @@ cdef class Driver:
         cdef double factor = ldexp(1.0, -<int>min(self.age.shift, 10000.0))
         cdef double least = 0.0 if factor >= 1.0 else FORGOTTEN
         cdef int failed = 0
-        cdef uint64_t v, c, i
-        cdef double* n
+        cdef uint64_t v, c
         with gil:
             try:
                 self.store.fade_by(factor)
@@ -963,15 +926,13 @@ cdef class Driver:
         _fade_sums(
             self.head.unknown_share.n, self.head.unknown_share.s, self.head.unknown_share.ss, self.n_classes, factor
         )
-        for i in range(self.n_numbers):
-            _fade_sums(self.moments[i].n, self.moments[i].squares, NULL, self.n_classes, factor)
-            for c in range(self.n_classes):
-                if self.moments[i].n[c] == 0:
-                    self.moments[i].mean[c] = 0.0
         for v in range(self.n_views):
             if self.views[v].is_bernoulli:
                 for c in range(self.n_classes):
                     absent_words.fade(self.views[v].histograms + c, factor, least, self.class_counts[c])
+        with gil:
+            for block in self.reader.blocks:
+                (<BlockReader>block).fade(table, factor)
         return 0
 
     cdef int _make_room(self, Table* table) noexcept nogil:
@@ -1013,13 +974,10 @@ cdef class Driver:
         return 0
 
     cdef void _add_class(self, uint64_t c) noexcept nogil:
-        cdef uint64_t i
         self.class_counts[c] = 0.0
         self.head.offsets[c], self.head.offset_squares[c] = 0.0, 1.0
         self.head.length.n[c] = self.head.length.s[c] = self.head.length.ss[c] = 0.0
         self.head.unknown_share.n[c] = self.head.unknown_share.s[c] = self.head.unknown_share.ss[c] = 0.0
-        for i in range(self.n_numbers):
-            self.moments[i].n[c] = self.moments[i].mean[c] = self.moments[i].squares[c] = 0.0
         self.n_classes += 1
 
 

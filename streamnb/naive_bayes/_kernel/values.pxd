@@ -24,4 +24,5 @@ cdef class BlockReader:
     cdef void* find(self, str name, bint learned, uint64_t n_classes) except? NULL
     cdef begin(self, model)
     cdef adopt(self)
+    cdef fade(self, const Table* table, double factor)
     cdef recount(self, const Table* table)

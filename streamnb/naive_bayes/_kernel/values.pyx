@@ -2,13 +2,16 @@
 # Twin of: streamnb.naive_bayes.features.values
 """Read blocks of named values into C.
 
-Str names with values of Python's plain types are read here; all others go through the plain `block`. The
+Str names with values of Python's plain types are read here; all others go through the plain reader. The
 statistics of the names are looked up after all values were read, because a value may run code of its own.
 """
 
-from streamnb.naive_bayes.features.readers import Categories, Flags, Numbers, field_of, fields_of
 from streamnb.base import NUMBER_MAX
-from streamnb.naive_bayes.features.values import EXACT_BELOW, block, named_values
+from streamnb.naive_bayes.features.field_tokens import field_of
+from streamnb.naive_bayes.features.message import Message
+from streamnb.naive_bayes.features.readers import Categories, Flags, Numbers
+from streamnb.naive_bayes.features.values import EXACT_BELOW
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN as _FORGOTTEN
 
 from cpython.dict cimport PyDict_GetItem
 from cpython.long cimport PyLong_AsLongLongAndOverflow
@@ -20,7 +23,7 @@ from libc.string cimport memcpy
 
 from streamnb.naive_bayes._kernel.readers cimport BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, Given, give
 from streamnb.naive_bayes._kernel.field_totals cimport FieldTotal
-from streamnb.naive_bayes._kernel.moments cimport Moments
+from streamnb.naive_bayes._kernel.moments cimport Moments, fade_numbers
 from streamnb.naive_bayes._kernel.per_class cimport PerClass
 from streamnb.naive_bayes._kernel.table cimport Table, start_of, view_of
 from streamnb.naive_bayes._kernel.tokenizer cimport PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII
@@ -32,6 +35,7 @@ _KINDS = {Categories: BLOCK_CATEGORIES, Flags: BLOCK_FLAGS, Numbers: BLOCK_NUMBE
 
 cdef double EXACT = EXACT_BELOW
 cdef double LARGEST = NUMBER_MAX
+cdef double FORGOTTEN = _FORGOTTEN
 
 
 cdef class BlockReader:
@@ -50,7 +54,7 @@ cdef class BlockReader:
         self.view, self.reader, self.views, self.group, self.store = view, view.reader, views, group, store
         self.kind = _KINDS[type(view.reader)]
         self.field, self.fields = view.reader.field, view.reader.fields
-        self.taken = frozenset(name for other in views for name in fields_of(other.reader))
+        self.taken = frozenset(name for other in views for name in other.reader.named_fields)
         self.known, self.fresh = {}, {}
 
     cdef read(self, columns, uint64_t i, Given* given, list names):
@@ -153,9 +157,9 @@ cdef class BlockReader:
         )
 
     cdef _read_any(self, columns, uint64_t i, Given* given, list names):
-        """Read message i's values with the plain functions, whatever their types."""
+        """Read message i's values with the plain reader, whatever their types."""
         cdef bytes data
-        for key, x in block(self.reader, named_values(self.reader, self.taken, columns, i)).items():
+        for key, x in self.reader.features(Message(columns, i, None, self.taken)).items():
             data = b"" if self.kind == BLOCK_NUMBERS else (<str>key).encode()
             _give(given, <const char*>data, len(data), x)
             names.append(key if self.kind == BLOCK_NUMBERS else field_of(key))
@@ -180,7 +184,8 @@ cdef class BlockReader:
     cdef begin(self, model):
         """Look names up in this model's statistics from now on."""
         name = self.view.name
-        self.known = model.blocks[name].numbers if self.kind == BLOCK_NUMBERS else model.tallies[name].fields
+        statistic = model.statistics[name]
+        self.known = statistic.numbers if self.kind == BLOCK_NUMBERS else statistic.tally.fields
         self.fresh, self.n_classes = {}, len(model.classes)
 
     cdef adopt(self):
@@ -189,6 +194,17 @@ cdef class BlockReader:
             if (<PerClass>statistic).is_taught():
                 self.known[name] = statistic
         self.fresh = {}
+
+    cdef fade(self, const Table* table, double factor):
+        """The twin of the statistics' `fade`; no name's sums move, because the batch points at them."""
+        if self.kind != BLOCK_NUMBERS:
+            self.recount(table)
+            return
+        for name, statistic in {**self.known, **self.fresh}.items():
+            fade_numbers(&(<Moments>statistic).sums, (<PerClass>statistic).capacity, factor, FORGOTTEN)
+            if not (<PerClass>statistic).is_taught():
+                self.known.pop(name, None)
+                self.fresh[name] = statistic
 
     cdef recount(self, const Table* table):
         """The twin of `FieldTotals.rebuild`; no field's sums move, because the batch points at them."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from streamnb.base import Label
 from streamnb.naive_bayes.estimators.estimator import FIELD, Estimator
 from streamnb.naive_bayes.event_models import Categorical, Gaussian, Multivariate
 from streamnb.naive_bayes.event_models.priors import LearnedPrior, Prior
 from streamnb.naive_bayes.event_models.smoothing import Laplace, NoSmoothing, Smoothing
-from streamnb.naive_bayes.features.readers import Categories, Numbers, field_of, token_of, value_of
+from streamnb.naive_bayes.features.field_tokens import field_of, token_of, value_of
+from streamnb.naive_bayes.features.readers import Categories, Numbers
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
-from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
 
 _VIEW = "fields"
@@ -82,8 +82,7 @@ class CategoricalNB(Estimator):
 
     def p_feature_given_class(self, f: object, v: str | float, c: Label) -> float:
         """Return ``(n_vc + alpha) / (N_c + alpha k)`` for value v of field f; 0 where that is 0/0."""
-        fields = self._model.tallies[_VIEW]
-        assert isinstance(fields, FieldTotals)
+        fields = self._model.token_statistics()[_VIEW].tally
         i = self._model.index.get(c, -1)
         row = self._model.counts[_VIEW].rows.get(token_of(str(f), v), [])
         field = fields.fields.get(str(f))
@@ -156,8 +155,7 @@ class GaussianNB(Estimator):
     @property
     def moments(self) -> dict[str, dict[Label, tuple[float, float, float]]]:
         """Name to class to (number of values, mean, maximum likelihood variance)."""
-        block = self._model.blocks[_VIEW]
-        assert isinstance(block, NumberBlock)
+        block = cast("NumberBlock", self._model.statistics[_VIEW])
         return {
             name: {
                 label: (n, mean, squares / n)

@@ -113,7 +113,8 @@ class _DrawsNB(_WordsNB):
         self.prior = prior
         self.weight = weight
         self.unknown = unknown
-        event_model = Multinomial(smoothing or _lidstone(alpha), weight, unknown, self._complement)
+        self._smoothing = smoothing or _lidstone(alpha)
+        event_model = Multinomial(self._smoothing, weight, unknown, self._complement)
         self._model = NaiveBayes(
             [View(_VIEW, Terms(FIELD), event_model)], prior=prior or self._by_default, head="product"
         )
@@ -128,7 +129,7 @@ class _DrawsNB(_WordsNB):
 
     def _share(self, count: float, n_f: float, total: float) -> float:
         """Return a smoothed share; 0 where that is 0/0."""
-        smoothing = self._model.views[0].multinomial.smoothing
+        smoothing = self._smoothing
         count += smoothing.pseudo_count(n_f, sum(self._counts.totals), self.n_terms)
         total += smoothing.pseudo_total(self.n_terms)
         return count / total if total else 0.0

@@ -4,11 +4,13 @@ These modules know the statistics, the formulas, their smoothing and the class p
 frozen value of settings; it never changes a statistic. They must not know batches, labels, snapshots or how
 views combine. Half-lives reach them only as the number `scale`, the present weight of a message.
 
-A new event model also needs its name in `EventModel` below (and in `streamnb.naive_bayes` and `streamnb`, if
-it is public) and a place in `model/view.py`, which pairs readers with event models. A compiled twin in
-`_kernel` is optional: `model/compiled.py` lists the event models that have one, and all others run in Python.
+A new event model is a subclass of `EventModel` in a module here. It also needs its name in `AnyEventModel`
+below (and in `streamnb.naive_bayes` and `streamnb`, if it is public) and a place in `model/view.py`, which
+pairs readers with event models. A compiled twin in `_kernel` is optional: `has_twin` says whether there is
+one, and all others run in Python.
 """
 
+from streamnb.naive_bayes.event_models.base import Brought, EventModel
 from streamnb.naive_bayes.event_models.bernoulli import Bernoulli
 from streamnb.naive_bayes.event_models.binned import Binned
 from streamnb.naive_bayes.event_models.categorical import Categorical
@@ -17,11 +19,14 @@ from streamnb.naive_bayes.event_models.gaussian import Gaussian
 from streamnb.naive_bayes.event_models.multinomial import Multinomial
 from streamnb.naive_bayes.event_models.multivariate import Multivariate
 
-EventModel = Multinomial | Bernoulli | Categorical | Gaussian | Multivariate | Binned
+AnyEventModel = Multinomial | Bernoulli | Categorical | Gaussian | Multivariate | Binned
+"""The event models that a settings file can name."""
 
 __all__ = [
+    "AnyEventModel",
     "Bernoulli",
     "Binned",
+    "Brought",
     "Categorical",
     "EventModel",
     "Gaussian",

@@ -10,25 +10,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
-import msgspec
+import numpy as np
 
+from streamnb.naive_bayes.event_models.base import (
+    Draw,
+    EventModel,
+    Line,
+    Shelf,
+    combinations,
+    counts_on,
+    shares_of,
+    token_weights,
+)
 from streamnb.naive_bayes.event_models.smoothing import Beta
-from streamnb.naive_bayes.features.readers import field_of
+from streamnb.naive_bayes.features.field_tokens import field_of
 from streamnb.naive_bayes.statistics.absent_words import AbsentWords
-from streamnb.naive_bayes.statistics.counts import Counted
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
+from streamnb.naive_bayes.statistics.token_counts import PLAIN, TokenCounts, Twins
+
+Coins = TokenCounts[AbsentWords] | TokenCounts[FieldTotals]
+"""The counts of words, or of flags: values of fields that are true or false."""
 
 ABSENT = "absent words"
 """The name of the part of the evidence that comes from all absent words together."""
 
 
-class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="bernoulli"):
+class Bernoulli(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="bernoulli"):
     """A coin per word and class: ``phi_jc = (n_jc + a) / (n_c + a + b)``.
 
     `n_jc` of the `n_c` messages of class c contained word j. Messages learned before the word first appeared
     count as messages without it.
+
+    A flag is a coin too. It is true, false or missing: only messages that had the flag count, and a missing
+    flag adds nothing.
 
     Parameters
     ----------
@@ -41,29 +57,94 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
     --------
     The lectures' "neurips" is in no message of either class. Add-one smoothing gives it 1/(n_c + 2).
 
-    >>> from streamnb.naive_bayes.statistics.counts import ViewCounts
-    >>> counts, occurrences = ViewCounts(2), AbsentWords(2)
+    >>> counts = TokenCounts(AbsentWords(), n_classes=2)
     >>> for words, c in [({"free": 1.0}, 0), ({"free": 1.0}, 0), ({"lunch": 1.0}, 1)]:
-    ...     occurrences.add(counts.rows, words, c)
     ...     counts.add(words, c)
     >>> coin = Bernoulli(Beta(1.0, 1.0), unknown="smooth")
-    >>> parts = dict(coin.parts({"neurips": 1.0}, counts, occurrences, [0, 1]))
+    >>> parts = dict(coin.parts({"neurips": 1.0}, counts, [0, 1]))
     >>> [round(math.exp(z), 4) for z in parts["neurips"]]  # 1/4 and 1/3
     [0.25, 0.3333]
     """
 
+    counts_tokens: ClassVar[bool] = True
+
     smoothing: Beta = Beta()
     unknown: Literal["skip", "smooth"] = "skip"
 
+    @property
+    def token_weight(self) -> str:
+        """A word counts once in a message."""
+        return "boolean"
+
+    @property
+    def has_twin(self) -> bool:
+        """The compiled driver knows it."""
+        return True
+
+    def features(self, found: Mapping[str, float]) -> dict[str, float]:
+        """Return 1 for each distinct token of a message."""
+        return dict.fromkeys(found, 1.0)
+
+    def statistic(self, twins: Twins = PLAIN, shelf: Shelf | None = None) -> Coins:
+        """Return empty counts, of flags where the tokens are values of fields."""
+        if shelf is not None and shelf.names_fields:
+            return counts_on(shelf, twins.field_totals())
+        return counts_on(shelf, twins.absent_words())
+
     def parts(
-        self,
-        features: Mapping[str, float],
-        counts: Counted,
-        occurrences: AbsentWords,
-        active: Sequence[int],
-        scale: float = 1.0,
+        self, features: Mapping[str, float], statistic: Coins, active: Sequence[int], scale: float = 1.0
     ) -> Iterator[tuple[str, list[float]]]:
         """Yield what each present word, and all absent words together, add to each active class."""
+        tally = statistic.tally
+        if isinstance(tally, FieldTotals):
+            return self._flag_parts(features, statistic.rows, tally, active, scale)
+        return self._word_parts(features, statistic.rows, tally, active, scale)
+
+    def linear(self, statistic: Coins, active: Sequence[int], a: int, b: int) -> Line:
+        """Return a weight per word or flag; absent words make the intercept."""
+        weights, tally = token_weights(self, statistic, active, a, b), statistic.tally
+        if isinstance(tally, FieldTotals):
+            return Line(0.0, weights)
+        intercept = 0.0
+        for token in weights:
+            row, pseudo = statistic.rows[token], self.smoothing
+            absent = [
+                math.log((tally.messages[c] - row[c] + pseudo.b) / (tally.messages[c] + pseudo.a + pseudo.b))
+                for c in (active[a], active[b])
+            ]
+            weights[token] -= absent[0] - absent[1]
+            intercept += absent[0] - absent[1]
+        return Line(intercept, weights)
+
+    def n_parameters(self, statistic: Coins, n_classes: int, *, naive: bool) -> int:
+        """Return one per coin and class; without the naive assumption one per combination, less one."""
+        coins = statistic.tally.fields if isinstance(statistic.tally, FieldTotals) else statistic.rows
+        return n_classes * combinations([2] * len(coins), naive=naive)
+
+    def drawing(self, statistic: Coins, active: Sequence[int], i: int, messages: float) -> Draw:  # noqa: ARG002
+        """Return a function that tosses every coin."""
+        tokens, shares = shares_of(self, statistic, active, i)
+        if not isinstance(statistic.tally, FieldTotals):
+            return lambda random: [
+                (tokens[j], 1.0) for j in np.flatnonzero(random.random(len(shares)) < shares)
+            ]
+        true: dict[str, float] = {}  # one of the two values of a flag may never have been seen
+        for token, share in zip(tokens, shares, strict=True):
+            true.setdefault(field_of(token), share if is_true(token) else 1.0 - share)
+
+        def toss(random: np.random.Generator) -> list[tuple[str, float]]:
+            return [(f"{name}={'true' if random.random() < p else 'false'}", 1.0) for name, p in true.items()]
+
+        return toss
+
+    def _word_parts(
+        self,
+        features: Mapping[str, float],
+        rows: Mapping[str, Sequence[float]],
+        occurrences: AbsentWords,
+        active: Sequence[int],
+        scale: float,
+    ) -> Iterator[tuple[str, list[float]]]:
         a, b = self.smoothing.a * scale, self.smoothing.b * scale
         messages = [occurrences.messages[c] for c in active]
         log_totals = [math.log(n + a + b) for n in messages]
@@ -73,7 +154,7 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
         certain = [0] * len(active)
         known = 0
         for word in features:
-            row: Sequence[float] | None = counts.rows.get(word)
+            row: Sequence[float] | None = rows.get(word)
             if row is not None:
                 known += 1
                 for i, c in enumerate(active):
@@ -91,7 +172,7 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
                     for c, log_total in zip(active, log_totals, strict=True)
                 ],
             )
-        vocabulary = len(counts.rows)
+        vocabulary = len(rows)
         if vocabulary == known:
             return
         absent = []
@@ -101,27 +182,22 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
             absent.append(-math.inf if certain_of_all > certain[i] else min(others, 0.0))
         yield ABSENT, absent
 
-    def flag_parts(
+    def _flag_parts(
         self,
         features: Mapping[str, float],
-        counts: Counted,
+        rows: Mapping[str, Sequence[float]],
         fields: FieldTotals,
         active: Sequence[int],
-        scale: float = 1.0,
+        scale: float,
     ) -> Iterator[tuple[str, list[float]]]:
-        """Yield what each flag of the message adds to each active class.
-
-        A flag is true, false or missing. Only messages that had the flag count, and a missing flag adds
-        nothing.
-        """
         a, b = self.smoothing.a * scale, self.smoothing.b * scale
         for token in features:
             field = fields.fields.get(field_of(token))
             if field is None:
                 continue
             totals = field.totals
-            row: Sequence[float] = counts.rows.get(token, [0.0] * len(totals))
-            pseudo = a if token.endswith("=true") else b
+            row: Sequence[float] = rows.get(token, [0.0] * len(totals))
+            pseudo = a if is_true(token) else b
             yield (
                 token,
                 [
@@ -129,6 +205,11 @@ class Bernoulli(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
                     for c in active
                 ],
             )
+
+
+def is_true(token: str) -> bool:
+    """Return whether a flag's token has the value true."""
+    return token.endswith("=true")
 
 
 def _log(x: float) -> float:

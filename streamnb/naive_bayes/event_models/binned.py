@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
 import numpy as np
 
+from streamnb.naive_bayes.event_models.base import Draw, EventModel, Shelf, combinations
 from streamnb.naive_bayes.event_models.smoothing import Laplace, Smoothing
 from streamnb.naive_bayes.statistics.bin_counts import BinCounts
 from streamnb.naive_bayes.statistics.bin_edges import BINS_MAX, WARM_UP_MAX, FixedEdges
+from streamnb.naive_bayes.statistics.token_counts import PLAIN, Twins
 
 
-class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="binned"):
+class Binned(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="binned"):
     """A categorical distribution over ranges: ``phi = (n_vc + alpha) / (N_c + alpha k)`` with k ranges.
 
     Parameters
@@ -42,7 +43,7 @@ class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     >>> for area in (890.0, 1000.0, 1700.0):
     ...     houses.add({"area": area}, class_index=0)
     >>> parts = areas.parts({"area": 890.0}, houses, [0])
-    >>> [(name, round(math.exp(z[0]), 4)) for name, z in parts.items()]  # (2 + 1)/(3 + 5)
+    >>> [(name, round(math.exp(z[0]), 4)) for name, z in parts]  # (2 + 1)/(3 + 5)
     [('area 800-1200', 0.375)]
     """
 
@@ -61,15 +62,19 @@ class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
                 f"not {self.bins} and {self.warm_up}"
             )
 
-    def statistic(self) -> BinCounts:
+    @property
+    def state_settings(self) -> dict[str, object]:
+        """The given edges, or how they are learned."""
+        return {"edges": list(self.edges)} if self.edges else {"bins": self.bins, "warm_up": self.warm_up}
+
+    def statistic(self, twins: Twins = PLAIN, shelf: Shelf | None = None) -> BinCounts:  # noqa: ARG002 - plain
         """Return empty counts."""
         return BinCounts(FixedEdges(self.edges) if self.edges else None, self.bins, self.warm_up)
 
     def parts(
         self, features: Mapping[str, float], statistic: BinCounts, active: Sequence[int], scale: float = 1.0
-    ) -> dict[str, list[float]]:
-        """Return what each number's range adds to each active class; a name without ranges adds nothing."""
-        parts = {}
+    ) -> Iterator[tuple[str, list[float]]]:
+        """Yield what each number's range adds to each active class; a name without ranges adds nothing."""
         for key, x in features.items():
             ranges = statistic.ranges(key)
             if ranges is None:
@@ -81,33 +86,50 @@ class Binned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
             n, n_v = math.fsum(totals[c] for c in active), math.fsum(row[c] for c in active)
             p = self.smoothing.pseudo_count(n_v, n, k, scale)
             pseudo_total = self.smoothing.pseudo_total(k, scale)
-            parts[f"{key} {ranges.edges.label(x)}"] = [
-                math.log(row[c] + p) - math.log(totals[c] + pseudo_total) if row[c] + p > 0 else -math.inf
-                for c in active
-            ]
-        return parts
+            yield (
+                f"{key} {ranges.edges.label(x)}",
+                [
+                    math.log(row[c] + p) - math.log(totals[c] + pseudo_total) if row[c] + p > 0 else -math.inf
+                    for c in active
+                ],
+            )
 
-    def draw(self, statistic: BinCounts, class_index: int, random: np.random.Generator) -> dict[str, float]:
-        """Return a number for each name, drawn uniformly from a range drawn by its share.
+    def n_parameters(self, statistic: BinCounts, n_classes: int, *, naive: bool) -> int:
+        """Return the number of ranges less one, per class and name or per class and combination."""
+        sizes = [len(counts) for counts in statistic.counts.values()]
+        return n_classes * combinations(sizes, naive=naive)
+
+    def drawing(
+        self,
+        statistic: BinCounts,
+        active: Sequence[int],
+        i: int,
+        messages: float,  # noqa: ARG002 - one draw per name
+    ) -> Draw:
+        """Return a function that draws every number uniformly from a range, which is drawn by its share.
 
         The first and the last range have no outer edge and are taken to be as wide as their neighbours.
         """
-        drawn = {}
+        urns = []
         for key, counts in statistic.counts.items():
             ranges = statistic.ranges(key)
             assert ranges is not None
             edges = ranges.edges.edges
             width = edges[1] - edges[0] if len(edges) > 1 else 1.0
-            bounds = [
-                edges[0] - width,
-                *edges,
-                edges[-1] + (edges[-1] - edges[-2] if len(edges) > 1 else 1.0),
-            ]
-            n, n_all, k = counts[:, class_index], counts.sum(axis=1), len(counts)
+            last = edges[-1] - edges[-2] if len(edges) > 1 else 1.0
+            bounds = [edges[0] - width, *edges, edges[-1] + last]
+            n, n_all, k = counts[:, active[i]], counts.sum(axis=1), len(counts)
             shares = np.array(
                 [c + self.smoothing.pseudo_count(a, n_all.sum(), k) for c, a in zip(n, n_all, strict=True)]
             )
             if shares.sum() > 0:
-                i = int(random.choice(k, p=shares / shares.sum()))
-                drawn[key] = float(random.uniform(bounds[i], bounds[i + 1]))
-        return drawn
+                urns.append((key, bounds, shares / shares.sum()))
+
+        def draw(random: np.random.Generator) -> list[tuple[str, float]]:
+            drawn = []
+            for key, bounds, shares in urns:
+                j = int(random.choice(len(shares), p=shares))
+                drawn.append((key, float(random.uniform(bounds[j], bounds[j + 1]))))
+            return drawn
+
+        return draw

@@ -8,19 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
-import msgspec
+import numpy as np
 
+from streamnb.naive_bayes.event_models.base import (
+    Draw,
+    EventModel,
+    Line,
+    Shelf,
+    combinations,
+    counts_on,
+    shares_of,
+    token_weights,
+)
 from streamnb.naive_bayes.event_models.smoothing import Laplace, Smoothing
-from streamnb.naive_bayes.features.readers import field_of
-from streamnb.naive_bayes.statistics.counts import Counted
+from streamnb.naive_bayes.features.field_tokens import field_of
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
+from streamnb.naive_bayes.statistics.token_counts import PLAIN, TokenCounts, Twins
 
 
-class Categorical(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="categorical"
-):
+class Categorical(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="categorical"):
     """The multinomial with one draw per field: ``phi = (n_vc + alpha) / (N_c + alpha k)``.
 
     `N_c` messages of class c had the field, `n_vc` of them with value v, and `k` different values have been
@@ -36,32 +44,49 @@ class Categorical(
     --------
     Age in three groups is one field with three values.
 
-    >>> from streamnb.naive_bayes.statistics.counts import ViewCounts
-    >>> counts, fields = ViewCounts(2), FieldTotals(2)
+    >>> counts = TokenCounts(FieldTotals(), n_classes=2)
     >>> for age, c in [("young", 0), ("young", 0), ("old", 0), ("middle", 1)]:
-    ...     token = {f'age="{age}"': 1.0}
-    ...     fields.add(counts.rows, token, c)
-    ...     counts.add(token, c)
-    >>> parts = dict(Categorical().parts({'age="young"': 1.0}, counts, fields, [0, 1]))
+    ...     counts.add({f'age="{age}"': 1.0}, c)
+    >>> parts = dict(Categorical().parts({'age="young"': 1.0}, counts, [0, 1]))
     >>> [round(math.exp(z), 4) for z in parts['age="young"']]  # 3/6 and 1/4
     [0.5, 0.25]
     """
 
+    counts_tokens: ClassVar[bool] = True
+
     smoothing: Smoothing = Laplace(1.0)
     unknown: Literal["skip", "smooth"] = "skip"
+
+    @property
+    def token_weight(self) -> str:
+        """A value counts once in a message."""
+        return "boolean"
+
+    @property
+    def has_twin(self) -> bool:
+        """The compiled driver knows it."""
+        return True
+
+    def features(self, found: Mapping[str, float]) -> dict[str, float]:
+        """Return 1 for each value of a message."""
+        return dict.fromkeys(found, 1.0)
+
+    def statistic(self, twins: Twins = PLAIN, shelf: Shelf | None = None) -> TokenCounts[FieldTotals]:
+        """Return empty counts of fields and their values."""
+        return counts_on(shelf, twins.field_totals())
 
     def parts(
         self,
         features: Mapping[str, float],
-        counts: Counted,
-        fields: FieldTotals,
+        statistic: TokenCounts[FieldTotals],
         active: Sequence[int],
         scale: float = 1.0,
     ) -> Iterator[tuple[str, list[float]]]:
         """Yield what the value of each field adds to each active class."""
+        rows, fields = statistic.rows, statistic.tally.fields
         for token in features:
-            field = fields.fields.get(field_of(token))
-            row: Sequence[float] | None = counts.rows.get(token)
+            field = fields.get(field_of(token))
+            row: Sequence[float] | None = rows.get(token)
             if field is None or (row is None and self.unknown == "skip"):
                 continue
             totals, states = field.totals, field.states
@@ -80,3 +105,32 @@ class Categorical(
                     for c in active
                 ],
             )
+
+    def linear(self, statistic: TokenCounts[FieldTotals], active: Sequence[int], a: int, b: int) -> Line:
+        """Return a weight per value; there is no intercept."""
+        return Line(0.0, token_weights(self, statistic, active, a, b))
+
+    def n_parameters(self, statistic: TokenCounts[FieldTotals], n_classes: int, *, naive: bool) -> int:
+        """Return the number of values less one, per class and field or per class and combination."""
+        sizes = [field.states for field in statistic.tally.fields.values()]
+        return n_classes * combinations(sizes, naive=naive)
+
+    def drawing(
+        self,
+        statistic: TokenCounts[FieldTotals],
+        active: Sequence[int],
+        i: int,
+        messages: float,  # noqa: ARG002 - one draw per field
+    ) -> Draw:
+        """Return a function that draws a value for each field, from the values it has had."""
+        tokens, shares = shares_of(self, statistic, active, i)
+        by_field: dict[str, list[int]] = {}
+        for j, token in enumerate(tokens):
+            by_field.setdefault(field_of(token), []).append(j)
+        urns = [(places, shares[places]) for places in by_field.values() if shares[places].sum()]
+
+        def draw(random: np.random.Generator) -> list[tuple[str, float]]:
+            drawn = [places[random.choice(len(p), p=p / p.sum())] for places, p in urns]
+            return [(tokens[j], 1.0) for j in drawn]
+
+        return draw

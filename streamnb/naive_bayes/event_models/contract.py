@@ -12,8 +12,7 @@ from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from streamnb.base import Section, Sections
-from streamnb.naive_bayes.statistics.digest import Digest
+from streamnb.base import Digest, Section, Sections
 
 
 class Statistic(Protocol):

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-import msgspec
-
+from streamnb.naive_bayes.event_models.base import Draw, EventModel, Line, Shelf
 from streamnb.naive_bayes.statistics.moments import Moments
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
+from streamnb.naive_bayes.statistics.token_counts import PLAIN, Twins
 
 # A standard deviation below 1e-150 is rounding error. Its square may underflow to 0, which has no logarithm.
 VARIANCE_MIN = 1e-300
 BROAD = 4.0  # times the pooled variance: the variance of the distribution that `robust` mixes in
 
 
-class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="gaussian"):
+class Gaussian(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="gaussian"):
     """A normal distribution per class, its variance steadied by pseudo-observations of the pooled variance.
 
     ``var_c = (squares_c + k v) / (n_c + k)``, where v is the variance of all classes' numbers about their
@@ -75,19 +75,68 @@ class Gaussian(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
         elif not (math.isfinite(self.variance) and self.variance >= VARIANCE_MIN):
             raise ValueError(f"`variance` must be above 0 and finite, not {self.variance!r}")
 
-    def statistic(self) -> NumberBlock:
-        """Return empty moments for the names of a block."""
-        return NumberBlock()
+    @property
+    def has_twin(self) -> bool:
+        """The compiled driver knows it."""
+        return True
+
+    def statistic(self, twins: Twins = PLAIN, shelf: Shelf | None = None) -> NumberBlock:  # noqa: ARG002
+        """Return empty moments of named numbers."""
+        return NumberBlock(kind=twins.moments)
 
     def parts(
         self, features: Mapping[str, float], statistic: NumberBlock, active: Sequence[int], scale: float = 1.0
-    ) -> dict[str, list[float]]:
-        """Return what each number of a block adds to each active class; a name never learned adds nothing."""
-        return {
-            key: self.log_density(x, statistic.numbers[key], active, scale)
-            for key, x in features.items()
-            if key in statistic.numbers
-        }
+    ) -> Iterator[tuple[str, list[float]]]:
+        """Yield what each number adds to each active class; a name never learned adds nothing."""
+        for key, x in features.items():
+            if key in statistic.numbers:
+                yield key, self.log_density(x, statistic.numbers[key], active, scale)
+
+    def linear(self, statistic: NumberBlock, active: Sequence[int], a: int, b: int) -> Line:
+        """Return a weight per number, if the classes share one variance.
+
+        Raises
+        ------
+        ValueError
+            The boundary is curved.
+        """
+        if self.variance == "class" or self.robust:
+            raise ValueError("a variance per class, or `robust`, makes the boundary curved")
+        intercept, weights = 0.0, {}
+        for key, moments in statistic.numbers.items():
+            z = [self.log_density(x, moments, active) for x in (0.0, 1.0)]
+            at_0, at_1 = (row[a] - row[b] for row in z)
+            weights[key] = at_1 - at_0
+            intercept += at_0
+        return Line(intercept, weights)
+
+    def n_parameters(self, statistic: NumberBlock, n_classes: int, *, naive: bool) -> int:
+        """Return the number of means and variances, or of means and covariances."""
+        names = len(statistic.numbers)
+        spreads = names if naive else names * (names + 1) // 2
+        variances = {"class": n_classes * spreads, "shared": spreads}
+        return n_classes * names + variances.get(str(self.variance), 0)
+
+    def drawing(
+        self,
+        statistic: NumberBlock,
+        active: Sequence[int],
+        i: int,
+        messages: float,  # noqa: ARG002 - one draw per name
+    ) -> Draw:
+        """Return a function that draws every number; without numbers of the class, from the common mean."""
+        numbers = sorted(statistic.numbers.items())  # in an order that a restored model has too
+        normals = [(key, *self._normal(moments, active, i)) for key, moments in numbers]
+        return lambda random: [(key, float(random.normal(mean, spread))) for key, mean, spread in normals]
+
+    def _normal(self, moments: Moments, active: Sequence[int], i: int) -> tuple[float, float]:
+        """Return mean and standard deviation of class ``active[i]``."""
+        _, pooled = moments.pooled()
+        variance = self.variances(moments, active, pooled)[i]
+        k, n = active[i], sum(moments.n)
+        if moments.n[k]:
+            return moments.mean[k], math.sqrt(variance)
+        return sum(m * w / n for m, w in zip(moments.mean, moments.n, strict=True)), math.sqrt(variance)
 
     def log_density(
         self, x: float, moments: Moments, active: Sequence[int], scale: float = 1.0
@@ -139,6 +188,6 @@ def _log_normal(x: float, mean: float, variance: float) -> float:
 
 
 def _log_sum(a: float, b: float) -> float:
-    """Return ``log(exp(a) + exp(b))`` of two finite numbers."""
+    """Return ``log(exp(a) + exp(b))``; both may be minus infinity, far from a narrow distribution."""
     top = max(a, b)
-    return top + math.log1p(math.exp(min(a, b) - top))
+    return top if top == -math.inf else top + math.log1p(math.exp(min(a, b) - top))

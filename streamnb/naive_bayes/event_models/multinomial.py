@@ -1,6 +1,6 @@
 """The multinomial event model: a message is a sequence of draws from its class's distribution of tokens.
 
-`log_likelihood` is the formula of the lectures (McCallum and Nigam 1998). The calibrated head uses
+`Multinomial.parts` is the formula of the lectures (McCallum and Nigam 1998). The calibrated head uses
 `against_rest` instead: each token's log odds against the other classes together. So with more than two
 classes a token is evidence for "this class rather than another", not for "this class rather than none".
 """
@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
-import msgspec
+import numpy as np
 
+from streamnb.naive_bayes.event_models.base import (
+    Draw,
+    EventModel,
+    Line,
+    Shelf,
+    counts_on,
+    shares_of,
+    token_weights,
+)
 from streamnb.naive_bayes.event_models.smoothing import Laplace, Smoothing
 from streamnb.naive_bayes.statistics.counts import Counted
+from streamnb.naive_bayes.statistics.token_counts import PLAIN, NoTally, TokenCounts, Twins
 
 # The sum over k known tokens is divided by (1 + k)^0.7, so evidence grows as k^0.3: neighbouring tokens
 # repeat each other's information.
@@ -44,9 +54,7 @@ class TokenOdds(NamedTuple):
     d: list[float]
 
 
-class Multinomial(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="multinomial"
-):
+class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="multinomial"):
     """A distribution of tokens per class, from which the tokens of a message are drawn independently.
 
     Parameters
@@ -68,8 +76,7 @@ class Multinomial(
     --------
     The China example (Manning, Raghavan and Schütze 2008, chapter 13).
 
-    >>> from streamnb.naive_bayes.statistics.counts import ViewCounts
-    >>> counts = ViewCounts(n_classes=2)
+    >>> counts = TokenCounts(NoTally(), n_classes=2)
     >>> counts.add({"Chinese": 5.0, "Beijing": 1.0, "Shanghai": 1.0, "Macao": 1.0}, class_index=0)
     >>> counts.add({"Tokyo": 1.0, "Japan": 1.0, "Chinese": 1.0}, class_index=1)
     >>> lectures = Multinomial(Laplace(1.0), weight="counts", unknown="smooth")
@@ -78,41 +85,57 @@ class Multinomial(
     [0.00040162, 0.00054192]
     """
 
+    counts_tokens: ClassVar[bool] = True
+
     smoothing: Smoothing = Laplace(0.1)
     weight: Literal["counts", "boolean", "log"] = "log"
     unknown: Literal["skip", "smooth"] = "skip"
     complement: bool = False
 
-    def features(self, counts: Mapping[str, float]) -> dict[str, float]:
+    @property
+    def token_weight(self) -> str:
+        """The parameter `weight`."""
+        return self.weight
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether the compiled driver knows the event model: not with `complement`."""
+        return not self.complement
+
+    @property
+    def feeds_head(self) -> bool:
+        """Whether the calibrated head can use it: not with `complement`."""
+        return not self.complement
+
+    def check_for_head(self) -> None:
+        """Raise ``ValueError`` if the calibrated head cannot use a text view with this event model."""
+        if self.complement:
+            super().check_for_head()
+        if not isinstance(self.smoothing, Laplace):
+            raise ValueError("the calibrated head needs Laplace(alpha) smoothing")
+
+    def features(self, found: Mapping[str, float]) -> dict[str, float]:
         """Return the weight of each distinct token of a message, from its number of occurrences."""
         if self.weight == "log":
-            return {token: log_weight(m) for token, m in counts.items()}
+            return {token: log_weight(m) for token, m in found.items()}
         if self.weight == "boolean":
-            return dict.fromkeys(counts, 1.0)
-        return dict(counts)
+            return dict.fromkeys(found, 1.0)
+        return dict(found)
 
-    def log_likelihood(
-        self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0
-    ) -> list[float]:
-        """Return ``sum f log phi_kc`` for each active class.
+    def statistic(self, twins: Twins = PLAIN, shelf: Shelf | None = None) -> TokenCounts[NoTally]:  # noqa: ARG002
+        """Return empty counts."""
+        return counts_on(shelf, NoTally())
 
-        It is 0 for every class as long as no class has counted a token. With maximum likelihood it is minus
-        infinity for a class that has not seen one of the tokens. With maximum likelihood and `complement`, a
-        token that only one class has seen is infinite evidence for that class: it gets 0 and the others minus
-        infinity.
-        """
-        z = [0.0] * len(active)
-        for _, parts in self.token_log_likelihoods(features, counts, active, scale):
-            for i, part in enumerate(parts):
-                z[i] += part
-        if self.complement and math.inf in z:
-            return [0.0 if value == math.inf else -math.inf for value in z]
-        return z
-
-    def token_log_likelihoods(
-        self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0
+    def parts(
+        self, features: Mapping[str, float], statistic: Counted, active: Sequence[int], scale: float = 1.0
     ) -> Iterator[tuple[str, list[float]]]:
-        """Yield each token with ``f log phi_kc`` per active class: the terms that `log_likelihood` adds."""
+        """Yield each token with ``f log phi_kc`` per active class.
+
+        It yields nothing as long as no class has counted a token. With maximum likelihood, a token that a
+        class has not seen has minus infinity; with `complement`, a token that only one class has seen has
+        infinity for that class.
+        """
+        counts = statistic
         n, vocabulary = 0.0, len(counts.rows)
         for c in active:
             n += counts.totals[c]
@@ -184,6 +207,30 @@ class Multinomial(
             mean /= n_classes
             odds.append(TokenOdds(token, f, f * n_t / (n_t + rare_tokens), [value - mean for value in d]))
         return odds
+
+    def linear(self, statistic: Counted, active: Sequence[int], a: int, b: int) -> Line:
+        """Return the token weights; there is no intercept."""
+        return Line(0.0, token_weights(self, statistic, active, a, b))
+
+    def n_parameters(self, statistic: Counted, n_classes: int, *, naive: bool) -> int:
+        """Return ``|V| - 1`` per class."""
+        if not naive:
+            raise ValueError("messages have any length: without the naive assumption, no number is enough")
+        return n_classes * max(0, len(statistic.rows) - 1)
+
+    def drawing(self, statistic: Counted, active: Sequence[int], i: int, messages: float) -> Draw:
+        """Return a function that draws tokens; their number is Poisson with the class's mean length."""
+        tokens, shares = shares_of(self, statistic, active, i)
+        whole = shares.sum()
+        mean = statistic.totals[active[i]] / messages
+
+        def draw(random: np.random.Generator) -> list[tuple[str, float]]:
+            n = int(random.poisson(mean)) if len(tokens) else 0
+            if not whole:
+                return []
+            return [(tokens[j], 1.0) for j in random.choice(len(shares), size=n, p=shares / whole)]
+
+        return draw
 
 
 VIEW_FEATURES = 4

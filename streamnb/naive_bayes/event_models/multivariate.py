@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from random import Random
 from typing import Literal, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streamnb.base import Floats
+from streamnb.naive_bayes.event_models.base import Draw, EventModel, Line, Parts, Shelf
+from streamnb.naive_bayes.features.readers import Drawn
 from streamnb.naive_bayes.statistics.inverse_scatter import VARIANCE_MIN, inverted
 from streamnb.naive_bayes.statistics.scatter import Scatter, present
+from streamnb.naive_bayes.statistics.token_counts import PLAIN, Twins
 
 SPREADS_MAX = 1e100  # standard deviations; further out every density is 0, and squares would overflow
 
@@ -54,20 +55,7 @@ class Normal(NamedTuple):
         return -0.5 * self.log_det - 0.5 * self.scale * float(off @ (self.precision @ off))
 
 
-class Line(NamedTuple):
-    """A linear function ``intercept + sum_j weights[j] x_j``: theta in the lectures, with ``x_0 = 1``."""
-
-    intercept: float
-    weights: dict[str, float]
-
-    def at(self, x: Mapping[str, float]) -> float:
-        """Return the function's value for a message that has every coordinate."""
-        return math.fsum([self.intercept, *(w * x[name] for name, w in self.weights.items())])
-
-
-class Multivariate(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="multivariate"
-):
+class Multivariate(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="multivariate"):
     """A normal distribution per class over a block of d numbers, with a shared covariance or one per class.
 
     ``Sigma_ij = cross_ij / n_ij``, summed over the messages that have both coordinates. Without gaps this is
@@ -122,7 +110,12 @@ class Multivariate(
             found = self.messages_per_coordinate
             raise ValueError(f"`messages_per_coordinate` must be at least 1 and finite, not {found!r}")
 
-    def statistic(self) -> Scatter:
+    @property
+    def state_settings(self) -> dict[str, object]:
+        """The covariance: its inverse is kept with the sums."""
+        return {"covariance": self.covariance}
+
+    def statistic(self, twins: Twins = PLAIN, shelf: Shelf | None = None) -> Scatter:  # noqa: ARG002 - plain
         """Return an empty scatter, which keeps the inverse that this covariance needs."""
         return Scatter(shared=self.covariance == "shared")
 
@@ -148,7 +141,7 @@ class Multivariate(
         statistic: Scatter,
         active: Sequence[int],
         scale: float = 1.0,
-    ) -> dict[str, list[float]]:
+    ) -> Parts:
         """Return what each coordinate adds to `log_density`, per active class.
 
         The quadratic form is split into ``-d_j (Sigma^-1 d)_j / 2`` per coordinate, where d are the
@@ -165,7 +158,7 @@ class Multivariate(
             row = -0.5 * logs - 0.5 * normal.scale * off * (normal.precision @ off)
             for name, part in zip(names, row.tolist(), strict=True):
                 parts[name].append(part)
-        return parts
+        return parts.items()
 
     def lines(self, scatter: Scatter, active: Sequence[int]) -> list[Line]:
         """Return the log density of each active class as a linear function, without the terms common to all.
@@ -216,23 +209,38 @@ class Multivariate(
         weights = {name: w - for_b.weights[name] for name, w in for_a.weights.items()}
         return Line(for_a.intercept - for_b.intercept + log_prior_odds, weights)
 
-    def sample(self, scatter: Scatter, class_index: int, random: Random) -> dict[str, float]:
-        """Return the numbers of one message, drawn from a class; constant coordinates stay constant."""
-        block = self._block(scatter, [class_index])
-        drawn = dict(zip(scatter.names, scatter.pooled()[1].tolist(), strict=True))
-        if not block.names:
-            return drawn
-        covariance = self._covariance(scatter, self._group(class_index), block.live).sigma
-        spread = np.sqrt(covariance.diagonal())
-        z = [random.gauss(0.0, 1.0) for _ in block.names]
-        factor = np.linalg.cholesky(covariance / spread / spread[:, None])
-        values = block.normals[0].mean + spread * (factor @ np.array(z))
-        return drawn | dict(zip(block.names, values.tolist(), strict=True))
+    def linear(self, statistic: Scatter, active: Sequence[int], a: int, b: int) -> Line:
+        """Return theta of two classes, without the prior."""
+        return self.theta(statistic, active[a], active[b])
 
-    def n_parameters(self, n_names: int, n_classes: int) -> int:
-        """Return the number of means and covariances; the class prior has `n_classes` - 1 parameters more."""
+    def n_parameters(self, statistic: Scatter, n_classes: int, *, naive: bool) -> int:  # noqa: ARG002 - never naive
+        """Return the number of means and covariances."""
+        names = len(statistic.names)
         matrices = 1 if self.covariance == "shared" else n_classes
-        return n_classes * n_names + matrices * (n_names * (n_names + 1) // 2)
+        return n_classes * names + matrices * (names * (names + 1) // 2)
+
+    def drawing(
+        self,
+        statistic: Scatter,
+        active: Sequence[int],
+        i: int,
+        messages: float,  # noqa: ARG002 - one draw per message
+    ) -> Draw:
+        """Return a function that draws all numbers together; constant coordinates stay constant."""
+        block = self._block(statistic, [active[i]])
+        constant = dict(zip(statistic.names, statistic.pooled()[1].tolist(), strict=True))
+        if not block.names:
+            return lambda _: constant.items()
+        covariance = self._covariance(statistic, self._group(active[i]), block.live).sigma
+        spread = np.sqrt(covariance.diagonal())
+        factor = np.linalg.cholesky(covariance / spread / spread[:, None])
+        mean = block.normals[0].mean
+
+        def draw(random: np.random.Generator) -> Drawn:
+            values = mean + spread * (factor @ random.standard_normal(len(block.names)))
+            return (constant | dict(zip(block.names, values.tolist(), strict=True))).items()
+
+        return draw
 
     def _seen(
         self, x: Mapping[str, float | None], scatter: Scatter, active: Sequence[int], scale: float

@@ -1,16 +1,17 @@
 """Readers: the settings that say which fields of a message a view reads, and which features it makes of them.
 
 Text readers (`Words`, `WordPairs`, `CharacterGrams`, `Ends`) count the tokens of text fields, or features
-made of the tokens. `Terms`, `Category` and `Number` read one field that holds term counts, a category or a
-number.
+made of the tokens. `Terms` reads one field that holds term counts.
 
 Block readers (`Categories`, `Flags`, `Numbers`) read named values; the names need not be known in advance.
 Each block reads from one of three places:
 
-- the columns that `fields` names;
-- the one column that `field` names, whose values map names to values (as an estimator has its `x`);
-- if it names neither, every column that no other view names. The type of each value then decides which block
+- the fields that `fields` names;
+- the one field that `field` names, whose values map names to values (as an estimator has its `x`);
+- if it names neither, every field that no other view names. The type of each value then decides which block
   reads it: `Flags` reads truth values, `Numbers` reads numbers, `Categories` reads text.
+
+`Category` and `Number` are shorthand for a block of one named field.
 
 A name that is not a string is converted by ``str(name)``. A missing value (an absent name, ``None``, NaN) is
 neither learned nor scored.
@@ -18,22 +19,82 @@ neither learned nor scored.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
-from typing import TypeGuard
+from typing import ClassVar, Protocol
 
 import msgspec
-import orjson
 
+from streamnb.naive_bayes.features.field_tokens import field_of, token_of, value_of
+from streamnb.naive_bayes.features.message import Message
 from streamnb.naive_bayes.features.tokenizer import Text, Tokenizer, check_limits
+from streamnb.naive_bayes.features.values import category, numbers, term_counts, truth
 
 Counts = dict[str, float]
 """The distinct tokens that one view finds in one message, with their number of occurrences, in order of first
 appearance."""
 
+Drawn = Iterable[tuple[str, float]]
+"""Features that an event model has drawn, in order; a token may occur more than once."""
 
-class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="words"):
-    """Counts every token.
+
+class OwnReader(Protocol):
+    """A user's own reader: a frozen value that holds only settings.
+
+    Use a dataclass or a msgspec struct: a snapshot records the settings by name.
+    """
+
+    @property
+    def named_fields(self) -> tuple[str, ...]:
+        """The fields that it reads. Readers of all remaining fields leave them out."""
+
+    def features(self, message: Message) -> Mapping[str, float]:
+        """Return the features of a message: tokens with their counts, or named finite numbers.
+
+        It must depend only on the message and the reader's settings.
+
+        Raises
+        ------
+        ValueError
+            The message cannot be read; nothing of its batch is learned.
+        """
+
+
+class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What every built-in reader offers."""
+
+    reads: ClassVar[str] = ""
+    """What its fields hold: "text", "terms", "category", "flag" or "number"."""
+
+    @property
+    def named_fields(self) -> tuple[str, ...]:
+        """The fields that it names; a block that reads every remaining field names none."""
+        raise NotImplementedError
+
+    def features(self, message: Message) -> dict[str, float]:
+        """Return the features of a message: tokens with their counts, or named numbers.
+
+        Raises
+        ------
+        ValueError
+            A field holds a value that it cannot read.
+        """
+        raise NotImplementedError
+
+    def written(self, drawn: Drawn) -> dict[str, object]:  # noqa: ARG002 - for those that can
+        """Return the fields of a message that has these features: the inverse of `features`.
+
+        Raises
+        ------
+        ValueError
+            The features do not determine the fields.
+        """
+        raise ValueError("text cannot be rebuilt from pairs, character grams or ends")
+
+
+class TextReader(Reader, frozen=True, forbid_unknown_fields=True):
+    """The settings that all readers of text share.
 
     Parameters
     ----------
@@ -46,55 +107,86 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         to each field.
     """
 
+    reads: ClassVar[str] = "text"
+
     fields: tuple[str, ...] = ("text",)
     prefix: bool = False
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if `prefix` is set and a field name contains a colon."""
-        _check_prefix(self.fields, self.prefix)
+        for field in self.fields if self.prefix else ():
+            if ":" in field:
+                raise ValueError(f"field {field!r} cannot be a prefix: its name must not contain a colon")
+
+    def read(self, text: Text, tokenizer: Tokenizer) -> Counts:
+        """Return the features of one text with their counts."""
+        raise NotImplementedError
+
+    @property
+    def named_fields(self) -> tuple[str, ...]:
+        """The text fields."""
+        return self.fields
+
+    def features(self, message: Message) -> dict[str, float]:
+        """Return the features of all texts that the reader reads, with their counts."""
+        counts: Counts = {}
+        for prefix, fields in self.texts():
+            for token, n in self.read(message.text(fields), message.tokenizer).items():
+                counts[prefix + token] = counts.get(prefix + token, 0.0) + n
+        return counts
+
+    def texts(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the texts that are split into tokens, each as the prefix of its tokens and its fields.
+
+        Examples
+        --------
+        >>> Words(("subject", "text")).texts()
+        [('', ('subject', 'text'))]
+        >>> Words(("subject", "text"), prefix=True).texts()
+        [('subject:', ('subject',)), ('text:', ('text',))]
+        """
+        if self.prefix:
+            return [(f"{field}:", (field,)) for field in self.fields]
+        return [("", self.fields)]
+
+
+class Words(TextReader, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="words"):
+    """Counts every token; `TextReader` describes `fields` and `prefix`."""
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
         """Return the tokens of one text with their counts."""
         return _count(text.tokens)
 
+    def written(self, drawn: Drawn) -> dict[str, object]:
+        """Return a text of the drawn tokens, in the first field."""
+        return {self.fields[0]: " ".join(token for token, _ in drawn)}
 
-class WordPairs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="pairs"):
+
+class WordPairs(TextReader, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="pairs"):
     """Counts every two neighbouring tokens, joined by a space, which no token contains.
 
-    `fields` and `prefix` are those of `Words`.
+    `TextReader` describes `fields` and `prefix`.
     """
-
-    fields: tuple[str, ...] = ("text",)
-    prefix: bool = False
-
-    def __post_init__(self) -> None:
-        """Raise ``ValueError`` if `prefix` is set and a field name contains a colon."""
-        _check_prefix(self.fields, self.prefix)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
         """Return the pairs of neighbouring tokens of one text with their counts."""
-        tokens = text.tokens
-        return _count([f"{first} {second}" for first, second in pairwise(tokens)])
+        return _count([f"{first} {second}" for first, second in pairwise(text.tokens)])
 
 
-class CharacterGrams(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="characters"
-):
+class CharacterGrams(TextReader, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="characters"):
     """Counts runs of `n` characters inside each word, after padding the word with a space at both ends.
 
     A padded word of at most `n` characters is one feature. Only the first `characters_max` code points of the
-    text are read: the end of a long mail adds little evidence to its beginning. `fields` and `prefix` are
-    those of `Words`.
+    text are read: the end of a long mail adds little evidence to its beginning. `TextReader` describes
+    `fields` and `prefix`.
     """
 
-    fields: tuple[str, ...] = ("text",)
     n: int = 4
     characters_max: int = 3000  # not a file's to set: the first pages of a mail say enough
-    prefix: bool = False
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if `n` or `characters_max` is below 1, or a prefix contains a colon."""
-        _check_prefix(self.fields, self.prefix)
+        super().__post_init__()
         check_limits(self.n, self.characters_max)
 
     def read(self, text: Text, tokenizer: Tokenizer) -> Counts:
@@ -109,19 +201,17 @@ class CharacterGrams(
         return counts
 
 
-class Ends(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ends"):
+class Ends(TextReader, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ends"):
     """Counts the first `n` tokens, marked ``h`` (head), and the last `n`, marked ``t`` (tail).
 
-    They hold greetings and signatures. `fields` and `prefix` are those of `Words`.
+    They hold greetings and signatures. `TextReader` describes `fields` and `prefix`.
     """
 
-    fields: tuple[str, ...] = ("text",)
     n: int = 8
-    prefix: bool = False
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if `n` is below 1, or a prefix contains a colon."""
-        _check_prefix(self.fields, self.prefix)
+        super().__post_init__()
         check_limits(self.n)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
@@ -130,11 +220,7 @@ class Ends(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
         return _count(["h" + t for t in tokens[: self.n]] + ["t" + t for t in tokens[-self.n :]])
 
 
-TextReader = Words | WordPairs | CharacterGrams | Ends
-TEXT_READERS = TextReader.__args__
-
-
-class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="terms"):
+class Terms(Reader, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="terms"):
     """Reads a field that already holds term counts: a mapping of term to count, as in river's `BagOfWords`.
 
     Parameters
@@ -145,119 +231,143 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         threshold. ``None`` and NaN are never above it.
     """
 
+    reads: ClassVar[str] = "terms"
+
     field: str
     above: float | None = None
 
+    @property
+    def named_fields(self) -> tuple[str, ...]:
+        """The one field."""
+        return (self.field,)
 
-class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="category"):
-    """Reads a field that holds one of several values. The token is the value's JSON, so 1 and "1" differ."""
+    def features(self, message: Message) -> dict[str, float]:
+        """Return the terms with their counts, without those whose count is 0."""
+        return term_counts(message.value(self.field), self.field, self.above)
 
-    field: str
+    def written(self, drawn: Drawn) -> dict[str, object]:
+        """Return the drawn terms with their counts, in the field."""
+        counts: dict[str, int] = {}
+        for term, _ in drawn:
+            counts[term] = counts.get(term, 0) + 1
+        return {self.field: counts}
 
 
-class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):
-    """Reads a field that holds a real number; ``None`` and NaN are missing."""
+class Block(Reader, frozen=True, forbid_unknown_fields=True):
+    """The settings that all block readers share: one field with a mapping, several fields, or neither.
 
-    field: str
-
-
-class _Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings that all block readers share: one field with a mapping, several columns, or neither."""
+    Raises
+    ------
+    ValueError
+        Both `field` and `fields` are given.
+    """
 
     field: str = ""
     fields: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` if both `field` and `fields` are given."""
+        """Check that `field` and `fields` are not both given."""
         if self.field and self.fields:
             raise ValueError("a block reads either `field`, which holds a mapping, or `fields`, not both")
 
+    @property
+    def named_fields(self) -> tuple[str, ...]:
+        """The fields that it names, which may be none."""
+        return self.fields or ((self.field,) if self.field else ())
 
-class Categories(_Block, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="categories"):
+    def values(self, message: Message) -> Iterable[tuple[str, object]]:
+        """Return the names and values that it reads, without the missing values."""
+        return message.values(self.field, self.fields, self.reads)
+
+    def placed(self, values: dict[str, object]) -> dict[str, object]:
+        """Return drawn values as the fields that the reader would read them from."""
+        return {self.field: values} if self.field else values
+
+
+class Categories(Block, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="categories"):
     """Reads named categories: strings, numbers or truth values. 1, "1" and true are different categories."""
 
+    reads: ClassVar[str] = "category"
 
-class Flags(_Block, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="flags"):
+    def features(self, message: Message) -> dict[str, float]:
+        """Return a token with the count 1 for each name and value."""
+        return {f"{name}={category(value, name)}": 1.0 for name, value in self.values(message)}
+
+    def written(self, drawn: Drawn) -> dict[str, object]:
+        """Return the drawn values by name."""
+        return self.placed({field_of(token): value_of(token) for token, _ in drawn})
+
+
+class Flags(Block, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="flags"):
     """Reads named truth values."""
 
+    reads: ClassVar[str] = "flag"
 
-class Numbers(_Block, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="numbers"):
+    def features(self, message: Message) -> dict[str, float]:
+        """Return a token with the count 1 for each name and truth value."""
+        return {token_of(name, truth(value, name)): 1.0 for name, value in self.values(message)}
+
+    def written(self, drawn: Drawn) -> dict[str, object]:
+        """Return the drawn truth values by name."""
+        return self.placed({field_of(token): value_of(token) for token, _ in drawn})
+
+
+class Numbers(Block, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="numbers"):
     """Reads named real numbers; an infinite number is missing."""
 
+    reads: ClassVar[str] = "number"
 
-Block = Categories | Flags | Numbers
-Reader = Words | WordPairs | CharacterGrams | Ends | Terms | Category | Number
-AnyReader = Reader | Categories | Flags | Numbers
+    def features(self, message: Message) -> dict[str, float]:
+        """Return the numbers by name."""
+        return numbers(self.values(message))
 
-
-def reads_text(reader: AnyReader) -> TypeGuard[TextReader]:
-    """Return whether a reader counts tokens of text fields."""
-    return isinstance(reader, TEXT_READERS)
-
-
-def fields_of(reader: AnyReader) -> tuple[str, ...]:
-    """Return the fields that a reader names; a block that reads every remaining column names none."""
-    if isinstance(reader, Categories | Flags | Numbers):
-        return reader.fields or ((reader.field,) if reader.field else ())
-    return reader.fields if reads_text(reader) else (reader.field,)  # type: ignore[union-attr]
+    def written(self, drawn: Drawn) -> dict[str, object]:
+        """Return the drawn numbers by name."""
+        return self.placed(dict(drawn))
 
 
-def parts_of(reader: TextReader) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the texts that a reader splits into tokens, each as the prefix of its tokens and its fields.
+class Shorthand(Reader, frozen=True, forbid_unknown_fields=True):
+    """A reader that a view replaces by the block reader that it is shorthand for."""
 
-    Examples
-    --------
-    >>> parts_of(Words(("subject", "text")))
-    [('', ('subject', 'text'))]
-    >>> parts_of(Words(("subject", "text"), prefix=True))
-    [('subject:', ('subject',)), ('text:', ('text',))]
-    """
-    if reader.prefix:
-        return [(f"{field}:", (field,)) for field in reader.fields]
-    return [("", reader.fields)]
+    field: str
 
+    @property
+    def block(self) -> Block:
+        """The block reader in its place."""
+        raise NotImplementedError
 
-def token_of(field: str, value: str | float) -> str:
-    """Return the token that represents one value of a field: the field's name, ``=`` and the value's JSON.
+    @property
+    def named_fields(self) -> tuple[str, ...]:
+        """The one field."""
+        return (self.field,)
 
-    Different pairs of field and value have different tokens, because `field_of` finds the separating ``=``
-    again: JSON escapes the quotes inside a string, and a number or a truth value contains no ``=``.
-
-    Examples
-    --------
-    >>> token_of("colour", "red"), token_of("rooms", 3), token_of("sold", True)
-    ('colour="red"', 'rooms=3', 'sold=true')
-    """
-    return f"{field}={orjson.dumps(value).decode()}"
+    def features(self, message: Message) -> dict[str, float]:
+        """Return the features that the block reader finds."""
+        return self.block.features(message)
 
 
-def field_of(token: str) -> str:
-    """Return the field of a token that `token_of` made.
+class Category(Shorthand, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="category"):
+    """Shorthand for `Categories` of one field."""
 
-    Examples
-    --------
-    >>> field_of('a="b="c="'), field_of("a=b=1"), field_of('a=""')
-    ('a="b', 'a=b', 'a')
-    """
-    return token[: token.rfind('="', 0, -1) if token.endswith('"') else token.rfind("=")]
+    @property
+    def block(self) -> Categories:
+        """The reader that a view uses in its place."""
+        return Categories(fields=(self.field,))
 
 
-def value_of(token: str) -> str | float:
-    """Return the value of a token that `token_of` made.
+class Number(Shorthand, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):
+    """Shorthand for `Numbers` of one field."""
 
-    Examples
-    --------
-    >>> value_of('colour="red"'), value_of("rooms=3"), value_of("sold=true")
-    ('red', 3, True)
-    """
-    value: str | float = orjson.loads(token[len(field_of(token)) + 1 :])
-    return value
+    @property
+    def block(self) -> Numbers:
+        """The reader that a view uses in its place."""
+        return Numbers(fields=(self.field,))
 
 
-def _check_prefix(fields: tuple[str, ...], prefix: bool) -> None:
-    for field in fields if prefix else ():
-        if ":" in field:
-            raise ValueError(f"field {field!r} cannot be a prefix: its name must not contain a colon")
+AnyReader = (
+    Words | WordPairs | CharacterGrams | Ends | Terms | Categories | Flags | Numbers | Category | Number
+)
+"""The readers that a settings file can name, by their `kind`."""
 
 
 def _count(tokens: list[str]) -> Counts:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import orjson
 
 from streamnb.base import NUMBER_MAX
-from streamnb.naive_bayes.features.readers import (
-    Block,
-    Categories,
-    Flags,
-    Numbers,
-    token_of,
-)
 
 TERM_COUNT_MAX = 1e9
 EXACT_BELOW = 2.0**53  # below this every integer has a float of its own
@@ -127,19 +120,33 @@ def _name(key: object, field: str, others: Mapping[str, object]) -> str:
     return name
 
 
-def named_values(
-    reader: Block, taken: Collection[str], fields: Mapping[str, Sequence[object]], i: int
+def mapping_of(value: object, field: str = "") -> Iterator[tuple[str, object]]:
+    """Return the names and values of a mapping, without the missing values; ``None`` is an empty mapping.
+
+    Raises
+    ------
+    ValueError
+        The value of the field is not a mapping, two names are equal as text, or a name holds half of a
+        surrogate pair.
+    """
+    found: dict[str, object] = {}
+    for key, each in _mapping(value, field, "names to values").items():
+        found[_name(key, field, found)] = each
+    return _present(found)
+
+
+def unnamed_values(
+    columns: Mapping[str, Sequence[object]], i: int, named: Collection[str], kind: str
 ) -> Iterator[tuple[str, object]]:
-    """Return the names and values of message i that a block reads, without the missing values.
+    """Return the fields of message i that hold a value of one kind, without those that a reader names.
 
     Parameters
     ----------
-    reader : Block
-    taken : collection of str
-        The fields that some view names. A block that reads every remaining column skips them.
-    fields : mapping of str to sequence
-        The columns of the batch.
+    columns : mapping of str to sequence
+        The fields of the batch.
     i : int
+    named : collection of str
+    kind : {"category", "flag", "number"}
 
     Raises
     ------
@@ -147,31 +154,27 @@ def named_values(
         Two names are equal as text, a name holds half of a surrogate pair, or no block reads the type of a
         value.
     """
-    if reader.fields:
-        found: dict[str, object] = {name: value_at(fields, name, i) for name in reader.fields}
-    elif reader.field:
-        found = {}
-        values = _mapping(value_at(fields, reader.field, i), reader.field, "names to values")
-        for key, value in values.items():
-            found[_name(key, reader.field, found)] = value
-    else:
-        found = {}
-        for key, column in fields.items():
-            if key not in taken and _kind_of(column[i], key) is type(reader):
-                found[_name(key, "the message", found)] = column[i]
-    return ((name, value) for name, value in found.items() if type(value) is str or not is_missing(value))
+    found: dict[str, object] = {}
+    for key, column in columns.items():
+        if key not in named and _kind_of(column[i], key) == kind:
+            found[_name(key, "the message", found)] = column[i]
+    return _present(found)
 
 
-def _kind_of(value: object, field: str) -> type[Block] | None:
-    """Return the block that reads a value, decided by the value's type; ``None`` for a missing value."""
+def _present(values: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    return ((name, value) for name, value in values.items() if type(value) is str or not is_missing(value))
+
+
+def _kind_of(value: object, field: str) -> str | None:
+    """Return the kind of a value, decided by its type; ``None`` for a missing value."""
     if is_missing(value):
         return None
     if isinstance(value, bool | np.bool_):
-        return Flags
+        return "flag"
     if isinstance(value, int | float | np.integer | np.floating):
-        return Numbers
+        return "number"
     if isinstance(value, str):
-        return Categories
+        return "category"
     raise ValueError(
         f"field `{field}` holds {type(value).__name__}; only numbers, truth values and text can be read"
     )
@@ -182,28 +185,21 @@ def is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
 
 
-def block(reader: Block, values: Iterator[tuple[str, object]]) -> dict[str, float]:
-    """Return the features of a block: numbers by name, or a token with the count 1 for each name and value.
+def numbers(values: Iterable[tuple[str, object]]) -> dict[str, float]:
+    """Return named numbers, without the missing ones.
 
     Raises
     ------
     ValueError
-        The block does not read values of this type, or the value is out of range.
+        A value is not a number, or its absolute value is above 1e100.
     """
-    features = {}
-    if isinstance(reader, Numbers):
-        for name, value in values:
-            # The common case first: a finite float needs no conversion.
-            x = value if type(value) is float and abs(value) <= NUMBER_MAX else number(_plain(value), name)
-            if x == x:  # noqa: PLR0124 - NaN is missing
-                features[name] = x
-    elif isinstance(reader, Flags):
-        for name, value in values:
-            features[token_of(name, _truth(value, name))] = 1.0
-    else:
-        for name, value in values:
-            features[f"{name}={_json(value, name)}"] = 1.0
-    return features
+    found = {}
+    for name, value in values:
+        # The common case first: a finite float needs no conversion.
+        x = value if type(value) is float and abs(value) <= NUMBER_MAX else number(_plain(value), name)
+        if x == x:  # noqa: PLR0124 - NaN is missing
+            found[name] = x
+    return found
 
 
 def _plain(value: object) -> object:
@@ -211,18 +207,29 @@ def _plain(value: object) -> object:
     return float(value) if isinstance(value, bool | np.bool_) else value
 
 
-def _truth(value: object, field: str) -> bool:
+def truth(value: object, field: str) -> bool:
+    """Return a truth value.
+
+    Raises
+    ------
+    ValueError
+        The value is text, or has no truth value.
+    """
     if isinstance(value, str | bytes) or not hasattr(value, "__bool__"):
         raise ValueError(f"field `{field}` must hold a truth value, not {type(value).__name__}")
     return bool(value)
 
 
-def _json(value: object, field: str) -> str | None:
-    """Return a category as JSON, after checking it; ``None`` for a missing category."""
+def category(value: object, field: str) -> str:
+    """Return a category as JSON.
+
+    Raises
+    ------
+    ValueError
+        The value is not a string, a number or a truth value, or JSON cannot represent it.
+    """
     if isinstance(value, np.generic):
         value = value.item()
-    if is_missing(value):
-        return None
     if not isinstance(value, str | int | float | bool):
         raise ValueError(f"field `{field}` must hold a category, not {type(value).__name__}")
     if isinstance(value, float):
@@ -234,18 +241,6 @@ def _json(value: object, field: str) -> str | None:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError as error:
         raise ValueError(f"field `{field}` holds {value!r}: {error}") from error
-
-
-def category_counts(value: object, field: str) -> dict[str, float]:
-    """Return a category as a token, its JSON, with the count 1; ``None`` and NaN give no token.
-
-    Raises
-    ------
-    ValueError
-        The value is not a string, a number or a truth value, or JSON cannot represent it.
-    """
-    category = _json(value, field)
-    return {} if category is None else {category: 1.0}
 
 
 def number(value: object, field: str) -> float:

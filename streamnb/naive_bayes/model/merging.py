@@ -8,17 +8,14 @@ after an eviction. In both cases the count stops at 0, and in the second `State.
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import cast
 
 from streamnb.base import Label
 from streamnb.naive_bayes.model.message_features import MessageFeatures
 from streamnb.naive_bayes.model.state import State
-from streamnb.naive_bayes.statistics.counts import CountStore
-from streamnb.naive_bayes.statistics.decay import FORGOTTEN, fade_sums
-from streamnb.naive_bayes.statistics.moments import WEIGHT_ROUNDING
+from streamnb.naive_bayes.model.view import named
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN, WEIGHT_ROUNDING, fade_sums, to_subtract
 
 
 def fade(state: State, factor: float) -> None:
@@ -28,10 +25,8 @@ def fade(state: State, factor: float) -> None:
     left counts as declared and never labelled.
     """
     state.counts.fade(factor)
-    for moments in state.moments.values():
-        moments.fade(factor)
-    for block in state.blocks.values():
-        block.fade(factor)
+    for statistic in state.statistics.values():
+        statistic.fade(factor)
     fade_sums((state.class_counts,), factor)
     if state.head is not None:
         state.head.length.fade(factor)
@@ -65,44 +60,16 @@ def unlearn(
             return
     if c is None or state.class_counts[c] < weight * (1 - WEIGHT_ROUNDING):
         raise ValueError(f"less was learned of {label!r} than this message's weight; nothing was unlearned")
-    amounts: dict[str, dict[str, float]] = {}
-    short = 0
     for view, features in zip(state.views, message.features, strict=True):
-        if isinstance(features, float):
-            if not math.isnan(features) and state.moments[view.name].n[c] < weight * (1 - WEIGHT_ROUNDING):
-                raise ValueError(
-                    f"view `{view.name}` has learned less than this number's weight; nothing was unlearned"
-                )
-        elif view.keeps == "block":
-            state.blocks[view.name].check_removable(features, c, weight)
-        else:
-            wanted = {token: f * weight for token, f in features.items()}
-            amounts[view.name], missing = _amounts(state, view.name, wanted, c)
-            short += missing
-    _take_views(state, message, c, weight, amounts)
-    weight = _taken(state, state.class_counts[c], weight)
+        with named(view):
+            state.statistics[view.name].check_removable(features, c, weight)
+    for statistic, features in zip(state.statistics.values(), message.features, strict=True):
+        statistic.remove(features, c, weight)
+    weight = to_subtract(state.class_counts[c], weight, rounded=state.decay is not None)
     state.class_counts[c] -= weight
     if state.head is not None:
         state.head.length.remove(message.length, c, weight)
     state.learned = max(0, state.learned - 1)
-    state.fell_short += short
-
-
-def _take_views(
-    state: State, message: MessageFeatures, c: int, weight: float, amounts: Mapping[str, Mapping[str, float]]
-) -> None:
-    """Subtract a message from each view's statistic; `amounts` holds what to subtract from each token's
-    count.
-    """
-    for view, features in zip(state.views, message.features, strict=True):
-        if isinstance(features, float):
-            if not math.isnan(features):
-                moments = state.moments[view.name]
-                moments.remove(features, c, _taken(state, moments.n[c], weight))
-        elif view.keeps == "block":
-            state.blocks[view.name].remove(features, c, weight)
-        else:
-            _remove(state, view.name, amounts[view.name], c, weight)
 
 
 def merge(state: State, other: State) -> None:
@@ -124,27 +91,24 @@ def merge(state: State, other: State) -> None:
         kinds = {type(label) for label in (*state.classes, *other.classes)}
         if len(kinds) > 1:
             raise ValueError("their labels are of two types; nothing was merged")
-        for view, block in state.blocks.items():
-            block.check_mergeable(other.blocks[view])
+        for view, statistic in state.statistics.items():
+            statistic.check_mergeable(other.statistics[view])
         if state.decay is not None and other.decay is not None:
             if (factor := state.decay.meet(other.decay)) != 1.0:
                 fade(state, factor)
             other = _faded(other, state.decay.factor_of(other.decay))
         mine, others = sum(state.class_counts), sum(other.class_counts)
         classes = [state.class_index(label) for label in other.classes]
-        state.counts.merge(cast("CountStore", other.counts), classes)  # the twins merge with each other
+        for view, statistic in state.statistics.items():
+            statistic.merge(other.statistics[view], classes)
         state.counts.evicted_tokens += other.counts.evicted_tokens
         state.counts.evicted_mass += other.counts.evicted_mass
-        for view, moments in state.moments.items():
-            moments.merge(other.moments[view], classes)
-        for view, block in state.blocks.items():
-            block.merge(other.blocks[view], classes)
+        state.counts.fell_short += other.counts.fell_short
         if state.head is not None and other.head is not None:
             state.head.merge(other.head, classes, mine, others)
         for j, c in enumerate(classes):
             state.class_counts[c] += other.class_counts[j]
         state.learned += other.learned
-        state.fell_short += other.fell_short
         if state.max_tokens is not None and len(state.counts) > state.max_tokens:
             state.counts.evict(len(state.counts) - state.max_tokens)
         state.recount()
@@ -168,59 +132,19 @@ def subtract(state: State, other: State) -> None:
                 raise ValueError(
                     f"cannot subtract more messages of {label!r} than were learned; nothing was subtracted"
                 )
-        pairs = [(j, state.index[label]) for j, label in enumerate(other.classes) if label in state.index]
-        amounts = []
-        short = 0
-        for view in state.counts:
-            for j, c in pairs:
-                wanted = {token: row[j] for token, row in other.counts[view].rows.items() if row[j]}
-                found, missing = _amounts(state, view, wanted, c)
-                amounts.append((view, c, found))
-                short += missing
         classes = [state.class_index(label) for label in other.classes]
-        for view, moments in state.moments.items():
-            moments.check_subtractable(other.moments[view], classes)
-        for view, block in state.blocks.items():
-            block.check_subtractable(other.blocks[view], classes)
-        for view, c, found in amounts:
-            state.counts[view].remove(found, c)
-        for view, moments in state.moments.items():
-            moments.subtract(other.moments[view], classes)
-        for view, block in state.blocks.items():
-            block.subtract(other.blocks[view], classes)
+        for view, statistic in state.statistics.items():
+            statistic.check_subtractable(other.statistics[view], classes)
+        for view, statistic in state.statistics.items():
+            statistic.subtract(other.statistics[view], classes)
         for j, c in enumerate(classes):
-            taken = _taken(state, state.class_counts[c], other.class_counts[j])
+            taken = to_subtract(state.class_counts[c], other.class_counts[j], rounded=state.decay is not None)
             state.class_counts[c] -= taken
             if state.head is not None and other.head is not None:
                 theirs = other.head.length
                 state.head.length.take(c, taken, theirs.s[j], theirs.ss[j])
         state.learned = max(0, state.learned - other.learned)
-        state.fell_short += short
         state.recount()
-
-
-def _amounts(state: State, view: str, wanted: Mapping[str, float], c: int) -> tuple[dict[str, float], int]:
-    """Return how much to subtract from each token's count, and how many tokens have less than was wanted."""
-    rows = state.counts[view].rows
-    amounts = {}
-    short = 0
-    for token, amount in wanted.items():
-        row: Sequence[float] | None = rows.get(token)
-        held = row[c] if row is not None else 0.0
-        if held < amount * (1 - WEIGHT_ROUNDING) and not (state.decay is not None and amount < FORGOTTEN):
-            if not state.counts.evicted_tokens:
-                raise ValueError(f"{token!r} was not learned that often; nothing was changed")
-            short += 1
-        if held > 0:
-            amounts[token] = _taken(state, held, amount)
-    return amounts, short
-
-
-def _taken(state: State, held: float, amount: float) -> float:
-    """Return the amount to subtract: at most `held`; exactly `held` if only rounding error would remain."""
-    if state.decay is not None and held <= amount * (1 + WEIGHT_ROUNDING):
-        return held
-    return min(held, amount)
 
 
 def _faded(other: State, factor: float) -> State:
@@ -230,13 +154,6 @@ def _faded(other: State, factor: float) -> State:
     copied = copy.deepcopy(other)
     fade(copied, factor)
     return copied
-
-
-def _remove(state: State, view: str, amounts: Mapping[str, float], c: int, weight: float) -> None:
-    tally = state.tallies.get(view)
-    if tally is not None:
-        tally.remove(state.counts[view].rows, amounts, c, weight)
-    state.counts[view].remove(amounts, c)
 
 
 def _check_alike(state: State, other: State) -> None:

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from streamnb.base import Flag
-from streamnb.naive_bayes.features.readers import (
-    Categories,
-    Category,
-    Counts,
-    Flags,
-    Numbers,
-    Terms,
-    fields_of,
-    parts_of,
-    reads_text,
-)
-from streamnb.naive_bayes.features.tokenizer import Text, Tokenizer
-from streamnb.naive_bayes.features.values import (
-    block,
-    category_counts,
-    named_values,
-    number,
-    term_counts,
-    text_of,
-    value_at,
-)
+from streamnb.naive_bayes.features.message import Message
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.view import View
 
-Features = dict[str, float] | float
-"""What a view reads from a message: weighted distinct tokens, named numbers, or one number (NaN if missing).
-"""
+Features = Mapping[str, float]
+"""What a view reads from a message: weighted distinct tokens, or named numbers."""
 
 
 class MessageFeatures(NamedTuple):
@@ -65,36 +44,16 @@ def read_message(
     ValueError
         A field holds a value that its view cannot read.
     """
-    texts: dict[tuple[str, ...], Text] = {}
-    characters: dict[str, int] = {}
-    features: list[Features] = []
+    message = Message(fields, i, tokenizer, named_fields(views))
+    features = [view.features(message) for view in views]
     flags = Flag(0)
-    taken = {name for view in views for name in fields_of(view.reader)}
-    for view in views:
-        reader = view.reader
-        if reads_text(reader):
-            counts: Counts = {}
-            for prefix, names in parts_of(reader):
-                text = texts.get(names)
-                if text is None:
-                    text = texts[names] = tokenizer.read(text_of(names, fields, i, characters))
-                if text.truncated:
-                    flags |= Flag.TRUNCATED
-                for token, n in reader.read(text, tokenizer).items():
-                    counts[prefix + token] = counts.get(prefix + token, 0.0) + n
-            features.append(view.weighed(counts))
-            continue
-        if isinstance(reader, Categories | Flags | Numbers):
-            features.append(block(reader, named_values(reader, taken, fields, i)))
-            continue
-        field = fields_of(reader)[0]
-        value = value_at(fields, field, i)
-        if isinstance(reader, Terms):
-            features.append(view.weighed(term_counts(value, field, reader.above)))
-        elif isinstance(reader, Category):
-            features.append(view.weighed(category_counts(value, field)))
-        else:
-            features.append(number(value, field))
-    if texts and not any(text.tokens for text in texts.values()):
+    if message.is_truncated:
+        flags |= Flag.TRUNCATED
+    if message.is_empty:
         flags |= Flag.EMPTY
-    return MessageFeatures(features, math.log(1.0 + sum(characters.values())), flags)
+    return MessageFeatures(features, message.length, flags)
+
+
+def named_fields(views: Sequence[View]) -> set[str]:
+    """Return the fields that the views name; a block that names none reads all others."""
+    return {name for view in views for name in view.reader.named_fields}

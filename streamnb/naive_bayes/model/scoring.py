@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
 
 from streamnb.base import Label
-from streamnb.naive_bayes.event_models import Bernoulli, Categorical, Multinomial
+from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.bernoulli import ABSENT
 from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES, TokenOdds, against_rest
 from streamnb.naive_bayes.event_models.priors import FallbackPrior
-from streamnb.naive_bayes.features.readers import Terms
 from streamnb.naive_bayes.model.message_features import Features, MessageFeatures, read_message
 from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.posterior.calibrated_head import Opinion
@@ -22,7 +21,6 @@ from streamnb.naive_bayes.posterior.explanation import (
     pair_differences,
     product_part,
 )
-from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 from streamnb.naive_bayes.statistics.steady_normal import centred_and_clipped
 
 
@@ -62,8 +60,8 @@ class Scorer(State):
         odds = []
         for i in self.text_views:
             view, features = self.views[i], message.features[i]
-            assert isinstance(features, dict)
-            view_odds = view.multinomial.token_odds(features, self.counts[view.name], active, message.scale)
+            multinomial = cast("Multinomial", view.formulas)  # see `EventModel.check_for_head`
+            view_odds = multinomial.token_odds(features, self.counts[view.name], active, message.scale)
             odds.append(view_odds)
             phi.extend(against_rest(view_odds, len(active)))
         known, unknown = self.token_counts(message)
@@ -100,36 +98,7 @@ class Scorer(State):
 
     def _log_likelihood(self, i: int, features: Features, active: Sequence[int], scale: float) -> list[float]:
         view = self.views[i]
-        if isinstance(features, float):
-            return view.gaussian.log_density(features, self.moments[view.name], active, scale)
-        if isinstance(view.event_model, Multinomial):
-            return view.multinomial.log_likelihood(features, self.counts[view.name], active, scale)
-        z = [0.0] * len(active)
-        for _, part in self.parts(i, features, active, scale):
-            for c, value in enumerate(part):
-                z[c] += value
-        return z
-
-    def parts(
-        self, i: int, features: dict[str, float], active: Sequence[int], scale: float = 1.0
-    ) -> Iterable[tuple[str, Sequence[float]]]:
-        """Yield each feature of view i with its part of the log likelihood of every active class."""
-        view = self.views[i]
-        event_model = view.event_model
-        if view.keeps == "block":
-            at = {} if self.decay is None else {"scale": scale}  # a user's own event model takes no scale
-            return view.own.parts(features, self.blocks[view.name], active, **at).items()
-        counts = self.counts[view.name]
-        tally = self.tallies.get(view.name)
-        if isinstance(event_model, Bernoulli):
-            assert tally is not None
-            if isinstance(tally, FieldTotals):
-                return event_model.flag_parts(features, counts, tally, active, scale)
-            return event_model.parts(features, counts, tally, active, scale)
-        if isinstance(event_model, Categorical):
-            assert isinstance(tally, FieldTotals)
-            return event_model.parts(features, counts, tally, active, scale)
-        return view.multinomial.token_log_likelihoods(features, counts, active, scale)
+        return view.formulas.log_likelihood(features, self.statistics[view.name], active, scale)
 
     def read_now(self, x: Mapping[str, object]) -> MessageFeatures:
         """Return the features of a message that is as new as the newest one learned."""
@@ -138,12 +107,10 @@ class Scorer(State):
 
     def token_counts(self, message: MessageFeatures) -> tuple[int, int]:
         """Return the numbers of known and unknown distinct tokens in the first view that has tokens."""
-        views = self.text_views or [i for i, view in enumerate(self.views) if isinstance(view.reader, Terms)]
-        if not views:
+        if self.token_view is None:
             return 0, 0
-        features = message.features[views[0]]
-        assert isinstance(features, dict)
-        rows = self.counts[self.views[views[0]].name].rows
+        features = message.features[self.token_view]
+        rows = self.counts[self.views[self.token_view].name].rows
         known = sum(token in rows for token in features)
         return known, len(features) - known
 
@@ -223,12 +190,9 @@ class Scorer(State):
         parts = []
         numbers: dict[str, list[float]] = {}
         silent = True
-        for i, (view, features) in enumerate(zip(self.views, message.features, strict=True)):
-            if isinstance(features, float):
-                numbers[view.name] = self._log_likelihood(i, features, active, message.scale)
-                silent = silent and not any(numbers[view.name])
-                continue
-            for token, values in self.parts(i, features, active, message.scale):
+        for view, features in zip(self.views, message.features, strict=True):
+            statistic = self.statistics[view.name]
+            for token, values in view.formulas.parts(features, statistic, active, message.scale):
                 silent = silent and not any(values)
                 if token is ABSENT:
                     numbers[f"{view.name}: {token}"] = list(values)

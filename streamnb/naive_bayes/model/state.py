@@ -9,30 +9,36 @@ import copy
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal, cast
 
 import msgspec
 import numpy as np
 import orjson
 
-from streamnb.base import HINT, Batch, FrozenState, Label, Section, Sections, checked_labels, counted, floats
+from streamnb.base import (
+    HINT,
+    Batch,
+    Digest,
+    FrozenState,
+    Label,
+    Section,
+    Sections,
+    checked_labels,
+    counted,
+    digests,
+    statement,
+)
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes import _kernel
 from streamnb.naive_bayes.event_models import Statistic
 from streamnb.naive_bayes.event_models.priors import LearnedPrior, Prior
-from streamnb.naive_bayes.event_models.smoothing import Laplace
 from streamnb.naive_bayes.features.alphabet import UNICODE_VERSION
-from streamnb.naive_bayes.features.readers import reads_text
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
-from streamnb.naive_bayes.model.compiled import block_of, draws_words, is_compiled, tally_of
-from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
+from streamnb.naive_bayes.model.compiled import is_compiled, twins
+from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View, named
 from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
-from streamnb.naive_bayes.statistics.absent_words import AbsentWords
-from streamnb.naive_bayes.statistics.counts import CountStore
-from streamnb.naive_bayes.statistics.digest import Digest, digests, name
-from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 from streamnb.naive_bayes.statistics.forgetting import Decay, Forgetting
-from streamnb.naive_bayes.statistics.moments import Moments
+from streamnb.naive_bayes.statistics.token_counts import TokenCounts
 
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
 LEARNED_MAX = 1 << 53  # messages; a float64 holds every integer up to it
@@ -50,16 +56,10 @@ class State:
         Weight of the messages learned, per class.
     learned : int
         Messages learned.
-    fell_short : int
-        Tokens whose count was smaller than the amount to unlearn, because eviction had removed part of it.
     counts : CountStore
-    moments : dict of str to Moments
-        One per view of a single number.
-    blocks : dict of str to Statistic
-        One per view of named numbers or with an event model of the user's own.
-    tallies : dict of str to AbsentWords or FieldTotals
-        One per Bernoulli or categorical view: sums over its counts that its formula needs. They are rebuilt
-        from the counts, not stored.
+        The tokens of all views that count tokens.
+    statistics : dict of str to Statistic
+        One per view. Those of tokens count in the shared store.
     head : CalibratedHead or None
         ``None`` for the product head, which learns nothing.
     decay : Decay or None
@@ -90,7 +90,8 @@ class State:
                 head or "product",
             )
         self.views = tuple(views)
-        self.text_views = [i for i, view in enumerate(self.views) if reads_text(view.reader)]
+        self.text_views = [i for i, view in enumerate(self.views) if view.reads == "text"]
+        self.token_view = self._token_view()
         self.other_views = [i for i in range(len(self.views)) if i not in self.text_views]
         self.head_kind: HeadKind = head or self._head_that_suits()
         forgetting = Forgetting(half_life_s, half_life_messages, time_skew_max_s)
@@ -109,16 +110,12 @@ class State:
         self.index: dict[Label, int] = {}
         self.class_counts: list[float] = []
         self.learned = 0
-        self.fell_short = 0
-        self.compiled = is_compiled(self.views, self.prior, self.decay, compiled)
-        store = _kernel.CountStore if self.compiled else CountStore
-        self.counts = store([v.name for v in self.views if v.keeps == "counts"], max_tokens)
-        self.moments = {v.name: Moments() for v in self.views if v.keeps == "moments"}
-        self.blocks: dict[str, Statistic] = {
-            v.name: block_of(v, compiled=self.compiled) for v in self.views if v.keeps == "block"
-        }
-        self.tallies: dict[str, AbsentWords | FieldTotals] = {
-            v.name: tally for v in self.views if (tally := tally_of(v, compiled=self.compiled)) is not None
+        self.compiled = is_compiled(self.views, self.prior, compiled)
+        kinds, rounded = twins(compiled=self.compiled), self.decay is not None
+        counted_views = [view.name for view in self.views if view.formulas.counts_tokens]
+        self.counts = kinds.count_store(counted_views, max_tokens)
+        self.statistics: dict[str, Statistic] = {
+            view.name: view.statistic(self.counts, kinds, rounded=rounded) for view in self.views
         }
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
@@ -131,7 +128,7 @@ class State:
 
     def _lock_of_counts(self) -> threading.RLock:
         """Return the lock under which one thread at a time learns, scores or freezes, batch by batch."""
-        return threading.RLock() if isinstance(self.counts, CountStore) else self.counts.lock
+        return getattr(self.counts, "lock", None) or threading.RLock()  # the plain store has none
 
     def __getstate__(self) -> dict[str, object]:
         """Return a deep copy, because another thread may learn while the state is being serialised."""
@@ -144,9 +141,17 @@ class State:
         self.lock = self._lock_of_counts()
         self._driver = _kernel.Driver(self) if self.compiled else None
 
+    def _token_view(self) -> int | None:
+        """Return the index of the view whose known and unknown tokens are counted: the first with tokens."""
+        for kinds in ({"text"}, {"terms"}, {""}):
+            for i, view in enumerate(self.views):
+                if view.reads in kinds and view.formulas.counts_tokens:
+                    return i
+        return None
+
     def _head_that_suits(self) -> HeadKind:
-        drawn = all(draws_words(self.views[i]) for i in self.text_views)
-        return "calibrated" if self.text_views and drawn else "product"
+        fed = all(self.views[i].formulas.feeds_head for i in self.text_views)
+        return "calibrated" if self.text_views and fed else "product"
 
     def _check(self, prior: Prior | None) -> None:
         names = [view.name for view in self.views]
@@ -164,13 +169,8 @@ class State:
                 'the calibrated head learns an offset per class; a prior goes with head="product"'
             )
         for i in self.text_views:
-            if not draws_words(self.views[i]):
-                raise ValueError(
-                    f"view `{names[i]}`: the calibrated head needs the event model Multinomial without "
-                    '`complement` for every text view; change the view or use head="product"'
-                )
-            if not isinstance(self.views[i].multinomial.smoothing, Laplace):
-                raise ValueError(f"view `{names[i]}`: the calibrated head needs Laplace(alpha) smoothing")
+            with named(self.views[i]):
+                self.views[i].formulas.check_for_head()
 
     def class_index(self, label: Label) -> int:
         """Return the index of a class; a new class is appended."""
@@ -187,10 +187,15 @@ class State:
             self.index[label] = len(self.classes)
             self.classes.append(label)
             self.class_counts.append(0.0)
-            for statistic in (*self.moments.values(), *self.blocks.values(), *self.tallies.values()):
+            for statistic in self.statistics.values():
                 statistic.add_class()
             if self.head is not None:
                 self.head.add_class()
+
+    @property
+    def fell_short(self) -> int:
+        """Tokens whose count was smaller than the amount to unlearn: eviction had removed part of it."""
+        return self.counts.fell_short
 
     def active(self) -> list[int]:
         """Return the indices of the classes labelled so far; only these have evidence."""
@@ -209,17 +214,15 @@ class State:
         counts = self.counts.freeze()
         sections: dict[str, Section] = dict(counts)
         sections["class_counts"] = np.array([self.class_counts], np.float64)
-        if self.moments:
-            sections["moments"] = np.concatenate([moments.freeze() for moments in self.moments.values()])
-        for i, block in self._numbered_blocks():
-            sections |= block.freeze(f"block{i}")
+        for i, statistic in enumerate(self.statistics.values()):
+            sections |= statistic.freeze(f"block{i}")
         if self.head is not None:
             sections.update(self.head.freeze())
         values: dict[str, object] = {"classes": list(self.classes), "learned": self.learned}
         if self.counts.evicted_tokens:
             values |= {"evicted_tokens": self.counts.evicted_tokens, "evicted_mass": self.counts.evicted_mass}
-        if self.fell_short:
-            values["fell_short"] = self.fell_short
+        if self.counts.fell_short:
+            values["fell_short"] = self.counts.fell_short
         if self.decay is not None:
             values["forgetting"] = self.decay.freeze()
         store, names = self.counts, self._class_names()
@@ -261,29 +264,16 @@ class State:
         short = values.get("fell_short", 0)
         if not isinstance(short, int) or short < 0:
             raise SnapshotError("The snapshot's number of incompletely unlearned tokens is not valid.", HINT)
-        self.fell_short = short
+        self.counts.fell_short = short
         if self.decay is not None:
             self.decay.restore(values.get("forgetting"))
-        self._restore_statistics(sections, n_classes)
+        self.recount()
+        for i, statistic in enumerate(self.statistics.values()):
+            statistic.restore(sections, n_classes, f"block{i}")
         if self.head is not None:
             self.head.restore(sections, n_classes)
             if self.head.length.n != self.class_counts:
                 raise SnapshotError("The head's length sums and the class counts do not match.", HINT)
-
-    def _restore_statistics(self, sections: Sections, n_classes: int) -> None:
-        """Restore moments and blocks, then rebuild the tallies from the restored counts."""
-        if self.moments:
-            array = floats(sections, "moments", (3 * len(self.moments), n_classes))
-            if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
-                raise SnapshotError("The moments hold a weight or a sum of squares below 0.", HINT)
-            for i, moments in enumerate(self.moments.values()):
-                moments.restore(array[3 * i : 3 * i + 3])
-        for i, block in self._numbered_blocks():
-            block.restore(sections, n_classes, f"block{i}")
-        self.recount()
-        for tally in self.tallies.values():
-            if not isinstance(tally, FieldTotals) and not tally.is_possible():
-                raise SnapshotError("A word occurs in more messages of a class than were learned.", HINT)
 
     def digest(self) -> dict[str, str]:
         """Return two hashes of the state, ``order_free`` and ``all``, of 32 hexadecimal digits each.
@@ -303,7 +293,7 @@ class State:
     def _order_free(self) -> Digest:
         """Return the digest of what does not depend on the order of messages, except the counts."""
         digest = Digest()
-        digest.add(name("learned"), self.learned)
+        digest.add(statement("learned"), self.learned)
         if self.decay is None:
             digest.add_digest(self._sums())
         return digest
@@ -313,7 +303,7 @@ class State:
         names, digest = self._class_names(), Digest()
         for class_name, n in zip(names, self.class_counts, strict=True):
             if n:  # a class whose messages were all unlearned counts as never seen
-                digest.add(name("class", class_name), n)
+                digest.add(statement("class", class_name), n)
         if self.head is not None:
             digest.add_digest(self.head.length.digest("length", names))
         return digest
@@ -322,11 +312,9 @@ class State:
         """Return the digest of what depends on the order of messages or is rounded."""
         names, digest = self._class_names(), Digest()
         if self.counts.evicted_tokens:
-            digest.add(name("evicted"), self.counts.evicted_tokens, self.counts.evicted_mass)
-        for view, moments in self.moments.items():
-            digest.add_digest(moments.digest(view, names))
-        for view, block in self.blocks.items():
-            digest.add_digest(block.digest(view, names))
+            digest.add(statement("evicted"), self.counts.evicted_tokens, self.counts.evicted_mass)
+        for view, statistic in self.statistics.items():
+            digest.add_digest(statistic.digest(view, names))
         if self.head is not None:
             digest.add_digest(self.head.digest(names))
         if self.decay is not None:
@@ -334,14 +322,14 @@ class State:
             digest.add_digest(self.decay.digest())
         return digest
 
-    def _numbered_blocks(self) -> list[tuple[int, Statistic]]:
-        names = [view.name for view in self.views]
-        return [(names.index(name), block) for name, block in self.blocks.items()]
+    def token_statistics(self) -> dict[str, TokenCounts[Any]]:
+        """Return the statistics of the views that count tokens, by view."""
+        return {name: cast("TokenCounts[Any]", self.statistics[name]) for name in self.counts}
 
     def recount(self) -> None:
-        """Rebuild the tallies from the counts, after a restore, a merge or an eviction."""
-        for view, tally in self.tallies.items():
-            tally.rebuild(self.counts[view].rows, self.class_counts)
+        """Rebuild the tallies from the counts, after the store has changed as a whole."""
+        for statistic in self.token_statistics().values():
+            statistic.recount(self.class_counts)
 
     # ---- what a snapshot must agree on
 

@@ -128,17 +128,8 @@ class PlainStep(Scorer):
             self.head.length.add(message.length, c, weight)
             self.head.unknown_share.add(share_of_unknown(unknown, known + unknown), c, weight)
         self._make_room(message)
-        for view, features in zip(self.views, message.features, strict=True):
-            if isinstance(features, float):
-                if not math.isnan(features):
-                    self.moments[view.name].add(features, c, weight)
-            elif view.keeps == "block":
-                self.blocks[view.name].add(features, c, weight)
-            else:
-                counts = self.counts[view.name]
-                if view.name in self.tallies:
-                    self.tallies[view.name].add(counts.rows, features, c, weight)
-                counts.add(features, c, weight)
+        for statistic, features in zip(self.statistics.values(), message.features, strict=True):
+            statistic.add(features, c, weight)
         self.class_counts[c] += weight
         self.learned += 1
 
@@ -157,13 +148,9 @@ class PlainStep(Scorer):
         """Evict rare tokens if the message's new tokens would not fit into `max_tokens`."""
         if self.max_tokens is None:
             return
-        counted = {
-            view.name: features
-            for view, features in zip(self.views, message.features, strict=True)
-            if view.keeps == "counts" and isinstance(features, dict)
-        }
+        features = dict(zip(self.statistics, message.features, strict=True))
         before = self.counts.evicted_tokens
-        self.counts.make_room(counted)
+        self.counts.make_room({name: features[name] for name in self.counts})
         if self.counts.evicted_tokens > before:
             self.recount()
 

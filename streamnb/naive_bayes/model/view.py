@@ -6,49 +6,73 @@ calibrated head.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from streamnb.naive_bayes.event_models import (
+    AnyEventModel,
     Bernoulli,
     Binned,
+    Brought,
     Categorical,
     EventModel,
     Gaussian,
     Multinomial,
     Multivariate,
     OwnEventModel,
+    Statistic,
 )
+from streamnb.naive_bayes.event_models.base import Shelf
 from streamnb.naive_bayes.event_models.smoothing import Laplace
+from streamnb.naive_bayes.features.message import Message
 from streamnb.naive_bayes.features.readers import (
-    TEXT_READERS,
     AnyReader,
     Categories,
-    Category,
+    CharacterGrams,
+    Drawn,
+    Ends,
     Flags,
-    Number,
     Numbers,
+    OwnReader,
+    Reader,
+    Shorthand,
     Terms,
     WordPairs,
     Words,
 )
+from streamnb.naive_bayes.statistics.counts import CountStore
+from streamnb.naive_bayes.statistics.token_counts import Twins
 
 if TYPE_CHECKING:
-    AnyEventModel = EventModel | OwnEventModel[Any]
-else:  # a settings file names these; msgspec does not check an event model of the user's own
-    AnyEventModel = EventModel
+    ViewReader = Reader | OwnReader
+    ViewEventModel = EventModel | OwnEventModel[Any]
+else:  # a settings file names these; msgspec does not check a user's own
+    ViewReader = AnyReader
+    ViewEventModel = AnyEventModel
 
-_READERS_OF_TERMS = (*TEXT_READERS, Terms)
-_SUITS: tuple[tuple[tuple[type, ...], tuple[type, ...], str], ...] = (
-    ((Number,), (Gaussian,), "a number goes with a gaussian"),
-    ((Numbers,), (Gaussian, Multivariate, Binned), "numbers go with a gaussian, multivariate or binned"),
-    ((Categories,), (Categorical,), "categories go with a categorical"),
-    ((Flags,), (Bernoulli,), "flags go with a bernoulli"),
-    (_READERS_OF_TERMS, (Multinomial, Bernoulli), "words go with a multinomial or a bernoulli"),
-    ((Category,), (Multinomial,), "a category goes with a multinomial of one draw"),
-)
+_WORDS = "words go with a multinomial or a bernoulli"
+_SUITS: Mapping[type, tuple[EventModel, tuple[type, ...], str]] = {
+    Words: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli), _WORDS),
+    WordPairs: (Multinomial(Laplace(0.03)), (Multinomial, Bernoulli), _WORDS),
+    CharacterGrams: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli), _WORDS),
+    Ends: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli), _WORDS),
+    Terms: (
+        Multinomial(Laplace(1.0), weight="counts", unknown="smooth"),
+        (Multinomial, Bernoulli),
+        _WORDS,
+    ),
+    Categories: (Categorical(), (Categorical,), "categories go with a categorical"),
+    Flags: (Bernoulli(), (Bernoulli,), "flags go with a bernoulli"),
+    Numbers: (
+        Gaussian(),
+        (Gaussian, Multivariate, Binned),
+        "numbers go with a gaussian, multivariate or binned",
+    ),
+}
+"""For each reader, the event model it has by default, those that suit it, and the rule."""
 
 
 class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +82,8 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     name : str
         Unique in a model; the snapshot's statistics are stored under it.
-    reader : AnyReader
+    reader : Reader or OwnReader
+        `Category` and `Number` are replaced by the block reader that they are shorthand for.
     event_model : EventModel or OwnEventModel, optional
         By default chosen by the reader: for text, Lidstone 0.1 (0.03 for pairs) over log counts, unknown
         tokens skipped; for categories, Laplace 1; for flags, add one; for numbers, a normal per class.
@@ -66,29 +91,33 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Raises
     ------
     ValueError
-        The event model does not fit the reader.
+        The event model does not fit the reader, or a reader of your own comes without one.
 
     Examples
     --------
-    >>> from streamnb.naive_bayes.features.readers import Words
     >>> View("words", Words()).event_model.smoothing
     Laplace(alpha=0.1)
     """
 
     name: str
-    reader: AnyReader
-    event_model: AnyEventModel | None = None
+    reader: ViewReader
+    event_model: ViewEventModel | None = None
 
     def __post_init__(self) -> None:
         """Choose an event model that fits the reader."""
+        if isinstance(self.reader, Shorthand):
+            self._replace(reader=self.reader.block, event_model=_of_one_field(self.name, self.event_model))
+        default, fitting, rule = _SUITS.get(type(self.reader), (None, (EventModel,), ""))
         if self.event_model is None:
-            msgspec.structs.force_setattr(self, "event_model", _event_model_for(self.reader))
-        for readers, event_models, rule in _SUITS:
-            if isinstance(self.reader, readers) and not (
-                isinstance(self.event_model, event_models)
-                or (self.is_own and not isinstance(self.reader, Number))
-            ):
-                raise ValueError(f"view `{self.name}`: {rule}")
+            if default is None:
+                raise ValueError(f"view `{self.name}`: a reader of your own needs an `event_model`")
+            self._replace(event_model=default)
+        if not (self.is_own or isinstance(self.event_model, fitting)):
+            raise ValueError(f"view `{self.name}`: {rule}")
+
+    def _replace(self, **settings: object) -> None:
+        for name, value in settings.items():
+            msgspec.structs.force_setattr(self, name, value)
 
     @property
     def is_own(self) -> bool:
@@ -96,29 +125,46 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return not isinstance(self.event_model, EventModel)
 
     @property
-    def keeps(self) -> Literal["counts", "moments", "block"]:
-        """Where the view's statistic is kept: in the count store, as moments of one number, or as a block."""
-        if isinstance(self.reader, Number):
-            return "moments"
-        return "block" if self.is_own or isinstance(self.reader, Numbers) else "counts"
+    def formulas(self) -> EventModel:
+        """The event model; a user's own one with what it lacks added."""
+        event_model = self.event_model
+        if isinstance(event_model, EventModel):
+            return event_model
+        assert event_model is not None  # `__post_init__` has chosen one
+        return Brought(event_model)
 
     @property
-    def multinomial(self) -> Multinomial:
-        """The multinomial event model of the view."""
-        assert isinstance(self.event_model, Multinomial)
-        return self.event_model
+    def reads(self) -> str:
+        """What its fields hold: "text", "terms", "category", "flag" or "number"; "" for an own reader."""
+        return self.reader.reads if isinstance(self.reader, Reader) else ""
 
-    @property
-    def gaussian(self) -> Gaussian:
-        """The Gaussian event model of the view."""
-        assert isinstance(self.event_model, Gaussian)
-        return self.event_model
+    def features(self, message: Message) -> Mapping[str, float]:
+        """Return the features of a message, as they are learned.
 
-    @property
-    def own(self) -> OwnEventModel[Any]:
-        """The event model of a view whose statistic is a block."""
-        assert not isinstance(self.event_model, Multinomial | Bernoulli | Categorical | None)
-        return self.event_model
+        Raises
+        ------
+        ValueError
+            A field holds a value that the reader cannot read.
+        """
+        return self.formulas.features(self.reader.features(message))
+
+    def written(self, drawn: Drawn) -> Mapping[str, object]:
+        """Return the fields of a message that has these features.
+
+        Raises
+        ------
+        ValueError
+            The features do not determine the fields.
+        """
+        if not isinstance(self.reader, Reader):
+            raise ValueError("a reader of your own cannot write the fields it reads")
+        return self.reader.written(drawn)
+
+    def statistic(self, counts: CountStore, twins: Twins, *, rounded: bool) -> Statistic:
+        """Return an empty statistic; that of tokens counts in the shared store."""
+        shelf = Shelf(counts, self.name, rounded, self.reads in {"flag", "category"})
+        statistic: Statistic = self.formulas.statistic(twins, shelf)
+        return statistic
 
     @property
     def state_settings(self) -> dict[str, object]:
@@ -127,46 +173,36 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         `prefix` is stored only where it is set, so that snapshots older than the option load.
         """
         reader = {k: v for k, v in msgspec.to_builtins(self.reader).items() if k != "prefix" or v}
-        return {"name": self.name, "reader": reader, "weight": self.weight} | self.statistic_settings
-
-    @property
-    def statistic_settings(self) -> dict[str, object]:
-        """The settings of the event model that the statistic depends on, as a snapshot stores them."""
-        if isinstance(self.event_model, Multivariate):
-            return {"covariance": self.event_model.covariance}
-        if isinstance(self.event_model, Binned):
-            edges, bins, warm_up = self.event_model.edges, self.event_model.bins, self.event_model.warm_up
-            return {"edges": list(edges)} if edges else {"bins": bins, "warm_up": warm_up}
-        return {"statistic": type(self.event_model).__name__} if self.is_own else {}
-
-    @property
-    def weight(self) -> str:
-        """How a token's occurrences in a message are weighted: ``counts``, ``log`` or ``boolean``; "" for
-        numbers.
-        """
-        if isinstance(self.event_model, Multinomial):
-            return self.event_model.weight
-        return "boolean" if isinstance(self.event_model, Bernoulli | Categorical) else ""
-
-    def weighed(self, counts: Mapping[str, float]) -> dict[str, float]:
-        """Return the weight of each distinct token of a message, given how often it occurs."""
-        if isinstance(self.event_model, Multinomial):
-            return self.event_model.features(counts)
-        return dict(counts) if self.is_own else dict.fromkeys(counts, 1.0)
+        if not self.reads:
+            reader["kind"] = type(self.reader).__name__
+        weight = self.formulas.token_weight
+        return {"name": self.name, "reader": reader, "weight": weight} | self.formulas.state_settings
 
 
-def _event_model_for(reader: AnyReader) -> EventModel:
-    if isinstance(reader, Number | Numbers):
-        return Gaussian()
-    if isinstance(reader, Categories):
-        return Categorical()
-    if isinstance(reader, Flags):
-        return Bernoulli()
-    if isinstance(reader, Category):
-        return Multinomial(Laplace(1.0), weight="counts")
-    if isinstance(reader, Terms):
-        return Multinomial(Laplace(1.0), weight="counts", unknown="smooth")
-    return Multinomial(Laplace(0.03 if isinstance(reader, WordPairs) else 0.1))
+@contextmanager
+def named(view: View) -> Iterator[None]:
+    """Put the view's name before the message of a ``ValueError``."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"view `{view.name}`: {error}") from error
+
+
+def _of_one_field(name: str, event_model: object) -> object:
+    """Return the event model of a shorthand's block, given that of the shorthand.
+
+    One draw from a multinomial is a draw from a categorical distribution.
+
+    Raises
+    ------
+    ValueError
+        The multinomial does not count one draw as one.
+    """
+    if not isinstance(event_model, Multinomial):
+        return event_model
+    if event_model.weight == "log" or event_model.complement:
+        raise ValueError(f"view `{name}`: a category is one draw; use a categorical")
+    return Categorical(event_model.smoothing, event_model.unknown)
 
 
 TEXT_ONLY = (View("words", Words()),)

@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamnb.base import HINT, Section, Sections, counted, floats
+from streamnb.base import HINT, Digest, Section, Sections, counted, floats, statement
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES
 from streamnb.naive_bayes.posterior.odds import softmax
-from streamnb.naive_bayes.statistics.digest import Digest, name
 from streamnb.naive_bayes.statistics.steady_normal import SteadyNormal
 
 # The calibrated head's constants: one setting for every stream. Neighbouring values are within 3 %.
@@ -205,10 +204,10 @@ class CalibratedHead:
     def digest(self, classes: Sequence[str]) -> Digest:
         """Return the digest of what depends on the order of messages, such as weights and offsets."""
         digest = self.unknown_share.digest("unknown_share", classes)
-        digest.add(name("weights"), *self.weights, *self.weight_squares)
-        digest.add(name("noise"), self.eta, self.eta_squares)
+        digest.add(statement("weights"), *self.weights, *self.weight_squares)
+        digest.add(statement("noise"), self.eta, self.eta_squares)
         for class_name, b, g in zip(classes, self.offsets, self.offset_squares, strict=True):
-            digest.add(name("offset", class_name), b, g)
+            digest.add(statement("offset", class_name), b, g)
         return digest
 
     def freeze(self) -> dict[str, Section]:

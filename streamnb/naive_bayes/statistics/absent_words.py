@@ -4,13 +4,17 @@ Every absent word of a class adds a term that depends only on the number of the 
 word. So it is enough to know how many words have each count; the vocabulary need not be walked.
 
 The histogram follows from the rows of the count store and is not part of a snapshot. `add` and `remove` read
-each word's old count from the rows, so the caller must call them before the rows change.
+each word's old count from the rows, so they must be called before the rows change.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+
+from streamnb.base import HINT, Section, Sections
+from streamnb.errors import SnapshotError
+from streamnb.naive_bayes.statistics.decay import WEIGHT_ROUNDING
 
 
 class AbsentWords:
@@ -100,13 +104,21 @@ class AbsentWords:
             for histogram, count in zip(self.histograms, row, strict=True):
                 _move(histogram, 0.0, count)
 
-    def is_possible(self) -> bool:
-        """Return whether no word has a higher count than its class has messages, as in a damaged snapshot."""
-        return all(
-            count <= n * (1 + 1e-9)
-            for n, histogram in zip(self.messages, self.histograms, strict=True)
-            for count in histogram
-        )
+    def freeze(self, prefix: str) -> dict[str, Section]:  # noqa: ARG002 - there is nothing to name
+        """Return no sections: the rows and the class counts determine everything."""
+        return {}
+
+    def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:  # noqa: ARG002 - as above
+        """Check that no word has a higher count than its class has messages, as in a damaged snapshot.
+
+        Raises
+        ------
+        SnapshotError
+            A word has.
+        """
+        for n, histogram in zip(self.messages, self.histograms, strict=True):
+            if any(count > n * (1 + WEIGHT_ROUNDING) for count in histogram):
+                raise impossible()
 
     def all_absent(self, c: int, vocabulary: int, b: float) -> tuple[float, int]:
         """Return ``sum_j log(n_c - n_jc + b)`` over the vocabulary: all words, as if every one were absent.
@@ -138,6 +150,11 @@ class AbsentWords:
         if never and n + b > 0:
             total += never * math.log(n + b)
         return total, certain
+
+
+def impossible() -> SnapshotError:
+    """Return the error for a word that occurs in more messages than there were."""
+    return SnapshotError("A word occurs in more messages of a class than were learned.", HINT)
 
 
 def _move(histogram: dict[float, int], before: float, after: float) -> None:

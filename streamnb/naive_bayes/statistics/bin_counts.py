@@ -14,12 +14,10 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from streamnb.base import HINT, Floats, Section, Sections, counted, section
+from streamnb.base import HINT, Digest, Floats, Section, Sections, counted, section, statement
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.statistics.bin_edges import BinnedNumber, FixedEdges, LearnedEdges
-from streamnb.naive_bayes.statistics.decay import FORGOTTEN
-from streamnb.naive_bayes.statistics.digest import Digest, name
-from streamnb.naive_bayes.statistics.moments import WEIGHT_ROUNDING
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN, WEIGHT_ROUNDING
 
 
 class Ranges(NamedTuple):
@@ -200,7 +198,7 @@ class BinCounts:
             for value, row in enumerate(counts.tolist()):
                 for class_name, n in zip(classes, row, strict=True):
                     if n:
-                        digest.add(name("bin", view, key, str(value), class_name), n)
+                        digest.add(statement("bin", view, key, str(value), class_name), n)
         return digest
 
     def freeze(self, prefix: str) -> dict[str, Section]:

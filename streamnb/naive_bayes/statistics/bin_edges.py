@@ -19,10 +19,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from streamnb.base import COUNTED_MAX, HINT, Section, Sections, floats
+from streamnb.base import COUNTED_MAX, HINT, Digest, Section, Sections, floats, statement
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN
-from streamnb.naive_bayes.statistics.digest import Digest, name
 
 BINS_MAX = 1000
 WARM_UP_MAX = 100_000
@@ -221,9 +220,9 @@ class LearnedEdges:
         """Return the digest of the edges and of the numbers waiting for them."""
         digest = Digest()
         if self.fixed is not None:
-            digest.add(name("edges", view, field), *self.fixed.edges)
+            digest.add(statement("edges", view, field), *self.fixed.edges)
         for x, c, weight in self.waiting:
-            digest.add(name("waiting", view, field, classes[c]), x, weight)
+            digest.add(statement("waiting", view, field, classes[c]), x, weight)
         return digest
 
     def freeze(self, prefix: str) -> dict[str, Section]:

@@ -14,10 +14,9 @@ from typing import Protocol
 import mmh3
 import numpy as np
 
-from streamnb.base import Section, Sections, section
+from streamnb.base import Digest, Section, Sections, section, statement
 from streamnb.naive_bayes.statistics.count_arrays import checked, located, rows_of, twice
 from streamnb.naive_bayes.statistics.decay import fade_rows
-from streamnb.naive_bayes.statistics.digest import Digest, name
 
 
 class Counted(Protocol):
@@ -140,6 +139,8 @@ class CountStore:
         Number of tokens evicted so far.
     evicted_mass : float
         Sum of the counts that were evicted with them.
+    fell_short : int
+        Tokens whose count was smaller than the amount to unlearn, because eviction had removed part of it.
 
     Examples
     --------
@@ -155,6 +156,7 @@ class CountStore:
         self.max_tokens = max_tokens
         self.evicted_tokens = 0
         self.evicted_mass = 0.0
+        self.fell_short = 0
 
     def __getitem__(self, view: str) -> ViewCounts:
         return self.views[view]
@@ -192,7 +194,7 @@ class CountStore:
     def evict(self, n: int) -> None:
         """Evict the `n` tokens with the smallest counts, and correct the totals."""
         ranked = sorted(
-            (sum_of(row), mmh3.hash128(name(view, token)), view, token)
+            (sum_of(row), mmh3.hash128(statement(view, token)), view, token)
             for view, counts in self.views.items()
             for token, row in counts.rows.items()
         )
@@ -241,7 +243,7 @@ class CountStore:
         for view, token, row in self._rows() if sections is None else rows_of(located(sections)):
             for class_name, n in zip(classes, row, strict=True):
                 if n:
-                    digest.add(name("count", views[view], token, class_name), n)
+                    digest.add(statement("count", views[view], token, class_name), n)
         if sections is None:
             totals = [counts.totals for counts in self.views.values()]
         else:
@@ -249,7 +251,7 @@ class CountStore:
         for view_name, view_totals in zip(views, totals, strict=True):
             for class_name, n in zip(classes, view_totals, strict=True):
                 if n:
-                    digest.add(name("total", view_name, class_name), n)
+                    digest.add(statement("total", view_name, class_name), n)
         return digest
 
     def freeze(self) -> dict[str, Section]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+WEIGHT_ROUNDING = 1e-9  # relative: how far a sum may fall short of the same weights added in another order
 FORGOTTEN = 2.0**-32  # of a message's weight: smaller counts are dropped when the landmark moves
 
 
@@ -16,6 +17,16 @@ def faded(value: float, factor: float) -> float:
     """Return a sum multiplied by `factor`, or 0 if that is below `FORGOTTEN`."""
     value *= factor
     return value if value >= FORGOTTEN or factor >= 1.0 else 0.0
+
+
+def to_subtract(held: float, amount: float, *, rounded: bool) -> float:
+    """Return the amount to subtract from a sum: at most `held`.
+
+    If the sums are rounded, because they decay, it is exactly `held` where only rounding error would remain.
+    """
+    if rounded and held <= amount * (1 + WEIGHT_ROUNDING):
+        return held
+    return min(held, amount)
 
 
 def fade_rows(rows: dict[str, list[float]], totals: list[float], factor: float) -> None:

@@ -1,15 +1,21 @@
 """Totals of categorical fields: how often each class had a field, and how many values the field has.
 
-The totals follow from the rows of the count store, whose tokens contain the field's name, and are not part of
-a snapshot. `FieldTotals.add` and `FieldTotals.remove` look up in the rows which values are known, so the
-caller must call them before the rows change.
+The totals are sums over rows of the count store, whose tokens contain the field's name. `FieldTotals.add`
+and `FieldTotals.remove` look up in the rows which values are known, so call them before the rows change.
+A snapshot holds the totals too: if weights are not multiples of 1/256, the last bits of a sum depend on the
+order of its terms, and a restored model must go on from the same bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from streamnb.naive_bayes.features.readers import field_of
+import numpy as np
+import orjson
+
+from streamnb.base import HINT, Section, Sections, counted, section
+from streamnb.errors import SnapshotError
+from streamnb.naive_bayes.features.field_tokens import field_of
 
 
 class FieldTotal:
@@ -118,7 +124,7 @@ class FieldTotals:
                     del self.fields[name]
 
     def rebuild(self, rows: Mapping[str, Sequence[float]], messages: Sequence[float]) -> None:
-        """Rebuild the totals from the rows, after a snapshot was restored or rare values were evicted."""
+        """Compute the totals from the rows, after they have changed as a whole."""
         self._n_classes, self.fields = len(messages), {}
         for token, row in rows.items():
             field = self._field_of(token)
@@ -126,9 +132,54 @@ class FieldTotals:
             for c, count in enumerate(row):
                 field.add(c, count)
 
+    def freeze(self, prefix: str) -> dict[str, Section]:
+        """Return the totals as arrays, which later learning does not change.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Each key begins with `prefix`. ``_fields`` uint8 (B,), a JSON list; ``_totals`` float64 (K, C),
+            one row for each of the K fields.
+        """
+        names = sorted(self.fields)  # the order of appearance is lost when the totals are computed again
+        totals = [self.fields[name].totals for name in names]
+        return {
+            f"{prefix}_fields": np.frombuffer(orjson.dumps(names), np.uint8),
+            f"{prefix}_totals": np.array(totals, np.float64).reshape(len(totals), self._n_classes),
+        }
+
+    def restore(self, sections: Sections, n_classes: int, prefix: str) -> None:
+        """Replace the totals, after `rebuild`, by those of `freeze`; older snapshots do not hold them.
+
+        Raises
+        ------
+        SnapshotError
+            The arrays are not totals of the fields that the rows name.
+        """
+        if f"{prefix}_fields" not in sections:
+            return
+        totals = counted(sections, f"{prefix}_totals", (len(self.fields), n_classes))
+        names = section(sections, f"{prefix}_fields", np.uint8).tobytes()
+        try:
+            fields = {name: self.fields[name] for name in orjson.loads(names)}
+        except (orjson.JSONDecodeError, TypeError, KeyError) as error:
+            raise _strange(prefix) from error
+        if len(fields) != len(self.fields):
+            raise _strange(prefix)
+        self.fields = {}
+        for (name, counted_again), row in zip(fields.items(), totals.tolist(), strict=True):
+            field = self.fields[name] = self._kind(n_classes)
+            field.states = counted_again.states
+            for c, total in enumerate(row):
+                field.add(c, total)
+
     def _field_of(self, token: str) -> FieldTotal:
         name = field_of(token)
         field = self.fields.get(name)
         if field is None:
             field = self.fields[name] = self._kind(self._n_classes)
         return field
+
+
+def _strange(prefix: str) -> SnapshotError:
+    return SnapshotError(f"Section `{prefix}_fields` does not name the fields of the counts.", HINT)

@@ -21,9 +21,8 @@ from typing import Self
 import msgspec
 import numpy as np
 
-from streamnb.base import HINT
+from streamnb.base import HINT, Digest, statement
 from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.statistics.digest import Digest, name
 
 SHIFT_AFTER = 64  # a message this many half-lives past the landmark moves it, before a sum could overflow
 OLDEST = 50  # half-lives before the landmark; an older message counts as if it were this old
@@ -260,11 +259,11 @@ class Decay:
         """Return the digest of the position in time."""
         digest = Digest()
         if self.landmark is not None:
-            digest.add(name("landmark"), float(self.landmark), float(self.position))
+            digest.add(statement("landmark"), float(self.landmark), float(self.position))
         if self.head_at is not None:
-            digest.add(name("head_at"), self.head_at)
+            digest.add(statement("head_at"), self.head_at)
         for partition, newest in self.newest_s.items():
-            digest.add(name("newest", partition), newest)
+            digest.add(statement("newest", partition), newest)
         return digest
 
     def freeze(self) -> dict[str, object]:

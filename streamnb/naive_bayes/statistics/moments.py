@@ -11,13 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamnb.base import Floats
-from streamnb.naive_bayes.statistics.decay import fade_sums
-from streamnb.naive_bayes.statistics.digest import Digest, name
-
-WEIGHT_ROUNDING = (
-    1e-9  # relative: by this much a sum may fall short of the same weights added in another order
-)
+from streamnb.base import Digest, Floats, statement
+from streamnb.naive_bayes.statistics.decay import WEIGHT_ROUNDING, fade_sums
 
 
 class Moments:
@@ -141,8 +136,8 @@ class Moments:
         digest = Digest()
         for c, class_name in enumerate(classes):
             if self.n[c]:
-                statement = name("moments", view, class_name)
-                digest.add(statement, self.n[c], self.mean[c], self.squares[c])
+                said = statement("moments", view, class_name)
+                digest.add(said, self.n[c], self.mean[c], self.squares[c])
         return digest
 
     def freeze(self) -> Floats:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import orjson
 
-from streamnb.base import HINT, Section, Sections, floats, section
+from streamnb.base import HINT, Digest, Section, Sections, floats, section, statement
 from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.statistics.digest import Digest, name
-from streamnb.naive_bayes.statistics.moments import WEIGHT_ROUNDING, Moments
+from streamnb.naive_bayes.statistics.decay import WEIGHT_ROUNDING
+from streamnb.naive_bayes.statistics.moments import Moments
 
 
 class NumberBlock:
@@ -25,7 +25,7 @@ class NumberBlock:
     Attributes
     ----------
     numbers : dict of str to Moments
-        The moments of each name, in order of first appearance; only names with a learned number.
+        The moments of each name; only names with a learned number.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class NumberBlock:
         """Return the digest of all numbers' moments."""
         digest = Digest()
         for key, moments in self.numbers.items():
-            digest.add_digest(moments.digest(name(view, key).hex(), classes))
+            digest.add_digest(moments.digest(statement(view, key).hex(), classes))
         return digest
 
     def freeze(self, prefix: str) -> dict[str, Section]:
@@ -115,9 +115,10 @@ class NumberBlock:
             Each key begins with `prefix`. ``_names`` uint8 (B,), a JSON list; ``_moments`` float64 (3 K, C):
             n, mean and squares of each of the K names.
         """
-        arrays = [moments.freeze() for moments in self.numbers.values()]
+        names = sorted(self.numbers)  # a name that fades and comes back has another place in each twin
+        arrays = [self.numbers[key].freeze() for key in names]
         return {
-            f"{prefix}_names": np.frombuffer(orjson.dumps(list(self.numbers)), np.uint8),
+            f"{prefix}_names": np.frombuffer(orjson.dumps(names), np.uint8),
             f"{prefix}_moments": np.concatenate(arrays) if arrays else np.empty((0, self._n_classes)),
         }
 

@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamnb.base import NUMBER_MAX, Floats, Section, Sections
+from streamnb.base import NUMBER_MAX, Digest, Floats, Section, Sections, statement
 from streamnb.naive_bayes.statistics import scatter_arrays
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN
-from streamnb.naive_bayes.statistics.digest import Digest, name
 from streamnb.naive_bayes.statistics.inverse_scatter import InverseScatter, Inverted
 
 SCATTER_ROUNDING = 1e-12  # relative rounding error of a weight that was added and removed in another order
@@ -296,8 +295,8 @@ class Scatter:
                     j = self.index[b]
                     if self.n[c, i, j]:
                         means = self.mean[c, i, j], self.mean[c, j, i]
-                        statement = name("scatter", view, class_name, a, b)
-                        digest.add(statement, self.n[c, i, j], *means, self.squares[c, i, j])
+                        said = statement("scatter", view, class_name, a, b)
+                        digest.add(said, self.n[c, i, j], *means, self.squares[c, i, j])
         return digest
 
     def freeze(self, prefix: str) -> dict[str, Section]:

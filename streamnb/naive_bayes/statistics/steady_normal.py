@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamnb.base import Floats
+from streamnb.base import Digest, Floats, statement
 from streamnb.naive_bayes.statistics.decay import fade_sums
-from streamnb.naive_bayes.statistics.digest import Digest, name
 
 META_CLIP = 2.0  # the evidence of one such view stays within -2 and 2
 
@@ -92,7 +91,7 @@ class SteadyNormal:
         digest = Digest()
         for c, class_name in enumerate(classes):
             if self.n[c]:
-                digest.add(name(title, class_name), self.n[c], self.s[c], self.ss[c])
+                digest.add(statement(title, class_name), self.n[c], self.s[c], self.ss[c])
         return digest
 
     def freeze(self) -> Floats:

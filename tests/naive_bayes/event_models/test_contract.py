@@ -119,10 +119,11 @@ def test_beside_words_it_enters_the_calibrated_head() -> None:
     assert model.predict_one({"text": "", "visits": 11}) == "busy"
 
 
-def test_a_number_alone_is_not_a_block() -> None:
-    """An own event model reads named values, so a reader of one number is refused."""
-    with pytest.raises(ValueError, match="a number goes with a gaussian"):
-        View("visits", Number("visits"), Poisson())
+def test_a_number_alone_is_a_block_of_one_name() -> None:
+    """`Number` is shorthand, so an own event model reads it too."""
+    assert View("visits", Number("visits"), Poisson()) == View(
+        "visits", Numbers(fields=("visits",)), Poisson()
+    )
 
 
 def test_another_statistic_is_another_model() -> None:

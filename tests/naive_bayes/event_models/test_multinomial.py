@@ -100,7 +100,7 @@ def test_token_by_token_it_is_the_same_sum(
     """The parts of an explanation add up to the likelihood, to the bit."""
     counts, model = _counts(rows), Multinomial(smoothing, "counts", "smooth")
     z = [0.0, 0.0, 0.0]
-    for _, parts in model.token_log_likelihoods(message, counts, [0, 1, 2]):
+    for _, parts in model.parts(message, counts, [0, 1, 2]):
         z = [value + part for value, part in zip(z, parts, strict=True)]
     assert model.log_likelihood(message, counts, [0, 1, 2]) == z
 

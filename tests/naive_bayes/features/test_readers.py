@@ -18,18 +18,18 @@ from streamnb.naive_bayes.event_models import (
     Multivariate,
 )
 from streamnb.naive_bayes.event_models.smoothing import Laplace
+from streamnb.naive_bayes.features.field_tokens import field_of, token_of, value_of
+from streamnb.naive_bayes.features.message import Message
 from streamnb.naive_bayes.features.readers import (
+    Block,
     Categories,
     Category,
     Flags,
     Number,
     Numbers,
     Words,
-    field_of,
-    token_of,
-    value_of,
 )
-from streamnb.naive_bayes.features.values import block
+from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.message_features import read_message
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
@@ -163,20 +163,25 @@ def test_a_missing_value_drops_out_of_learning_and_scoring(view: View, missing: 
     assert model.predict_proba_one({"a": missing}) == other.predict_proba_one({})
 
 
+def found(reader: Block, values: dict[str, object]) -> dict[str, float]:
+    """Return the features that a block reader of the field x finds in a mapping."""
+    return reader.features(Message({"x": [values]}, 0, Tokenizer()))
+
+
 def test_one_number_is_one_category_however_it_is_written() -> None:
     """1 and 1.0 are the same category; "1" and true are others."""
     reader = Categories("x")
-    assert block(reader, iter([("a", 1)])) == block(reader, iter([("a", 1.0)])) == {"a=1": 1.0}
-    assert block(reader, iter([("a", "1")])) == {'a="1"': 1.0}
-    assert block(reader, iter([("a", True)])) == {"a=true": 1.0}
-    assert block(reader, iter([("a", 2.5)])) == {"a=2.5": 1.0}
+    assert found(reader, {"a": 1}) == found(reader, {"a": 1.0}) == {"a=1": 1.0}
+    assert found(reader, {"a": "1"}) == {'a="1"': 1.0}
+    assert found(reader, {"a": True}) == {"a=true": 1.0}
+    assert found(reader, {"a": 2.5}) == {"a=2.5": 1.0}
 
 
 def test_a_flag_is_no_text() -> None:
     """Python's truth of the text ``"false"`` would be true."""
     with pytest.raises(ValueError, match="field `a` must hold a truth value, not str"):
-        block(Flags("x"), iter([("a", "false")]))
-    assert block(Flags("x"), iter([("a", 0), ("b", np.True_)])) == {"a=false": 1.0, "b=true": 1.0}
+        found(Flags("x"), {"a": "false"})
+    assert found(Flags("x"), {"a": 0, "b": np.True_}) == {"a=false": 1.0, "b=true": 1.0}
 
 
 @pytest.mark.parametrize(

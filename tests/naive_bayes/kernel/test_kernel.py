@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 import orjson
@@ -42,6 +42,7 @@ from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.naive_bayes.statistics.counts import CountStore
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
+from streamnb.naive_bayes.statistics.token_counts import NoTally
 from tests.fuzz.kernel import fuzz
 from tests.support.streams import lines_of
 from tests.support.twins import held as _held
@@ -169,14 +170,16 @@ def _views(head: Literal["calibrated", "product"]) -> st.SearchStrategy[list[Vie
     """One to four views that count, in any order with those of a number; the calibrated head has a text."""
     event = EVENT[head] if head == "calibrated" else st.one_of(EVENT[head], COINS)
     text = st.builds(partial(View, ""), READER, event)
-    given = st.builds(
-        partial(View, ""),
-        st.sampled_from([Category("sender"), *TERMS_OF_A_VIEW]),
-        st.one_of(st.none(), EVENT["product"]),
+    terms = st.builds(
+        partial(View, ""), st.sampled_from(TERMS_OF_A_VIEW), st.one_of(st.none(), EVENT["product"])
+    )
+    category = st.builds(
+        partial(View, "", Category("sender")),
+        st.one_of(st.none(), EVENT["product"].filter(lambda event: event.weight != "log")),
     )
     coins = st.builds(partial(View, ""), st.sampled_from(TERMS_OF_A_VIEW), COINS)
     number = st.builds(partial(View, "", Number("size")), st.sampled_from([0.1, 1.0, 1e3]).map(Gaussian))
-    others = st.lists(st.one_of(text, given, coins, number), min_size=head == "product", max_size=3)
+    others = st.lists(st.one_of(text, terms, category, coins, number), min_size=head == "product", max_size=3)
     views = st.tuples(st.lists(text, min_size=head == "calibrated", max_size=2), others)
     mixed = views.flatmap(lambda pair: st.permutations([*pair[0], *pair[1]]))
     return mixed.map(lambda views: [View(f"v{i}", v.reader, v.event_model) for i, v in enumerate(views)])
@@ -273,8 +276,8 @@ def test_what_is_unlearned_is_unlearned_alike(
         assert said[0] == said[1]
     assert _held(twin) == _held(plain)
     for model in (plain, twin):
-        for tally in model.tallies.values():
-            if not isinstance(tally, FieldTotals):
+        for tally in (each.tally for each in model.token_statistics().values()):
+            if not isinstance(tally, FieldTotals | NoTally):
                 other_tally = copy.deepcopy(tally)
                 assert (other_tally.messages, other_tally.histograms) == (tally.messages, tally.histograms)
         other = make(model is twin)
@@ -451,7 +454,7 @@ def test_a_store_takes_in_its_twin(left: list[Row], right: list[Row]) -> None:
             for compiled, rows in ((into, left), (taken, right)):
                 model = NaiveBayes(ACCURATE[:2], classes=[*"abcde"], compiled=compiled)
                 model.step(_batch([(x, label, 1.0) for x, label, _ in rows]))
-                stores.append(cast("CountStore", model.counts))
+                stores.append(model.counts)
             stores[0].merge(stores[1], range(5))
             digests.add(stores[0].digest([*"abcde"]).hex())
     assert len(digests) == 1

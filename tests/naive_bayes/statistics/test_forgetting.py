@@ -49,8 +49,8 @@ from streamnb.naive_bayes.features.readers import (
     Words,
 )
 from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-from streamnb.naive_bayes.model.view import TEXT_ONLY, View
-from streamnb.naive_bayes.statistics import forgetting
+from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
+from streamnb.naive_bayes.statistics import batch_decay, forgetting
 from streamnb.naive_bayes.statistics.batch_decay import Plan
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.forgetting import Decay, Forgetting
@@ -253,7 +253,8 @@ def test_moving_the_landmark_changes_no_posterior(
         return
     _learn(still, rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forgetting, "SHIFT_AFTER", 1)
+        for module in (forgetting, batch_decay):
+            patch.setattr(module, "SHIFT_AFTER", 1)
         moves = _makes(views, half_life_s=DAY, time_skew_max_s=1e9, compiled=compiled)
         _learn(moves, rows)
 
@@ -343,7 +344,8 @@ def test_scoring_does_not_move_the_clock() -> None:
 def test_many_is_one_to_the_bit(compiled: bool, rows: list[Row]) -> None:
     """Among the cases are batches within which the landmark moves."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forgetting, "SHIFT_AFTER", 2)
+        for module in (forgetting, batch_decay):
+            patch.setattr(module, "SHIFT_AFTER", 2)
         one, many = _forgets(compiled=compiled), _forgets(compiled=compiled)
         scores = many.step(_batch(rows))
         for i, (x, y, weight, halves) in enumerate(rows):
@@ -690,6 +692,10 @@ COMPILED: dict[str, Callable[[], list[View]]] = {
     "background": lambda: VIEWS["background"],
     "textbook": lambda: VIEWS["words"],
     "coins": lambda: [View("w", Words(), Bernoulli(Beta(0.5, 2.0))), View("p", Words(), Bernoulli())],
+    "categories": lambda: VIEWS["categories"],
+    "flags": lambda: VIEWS["flags"],
+    "numbers": lambda: VIEWS["numbers"],
+    "every field": lambda: list(EVERY_FIELD),
 }
 
 
@@ -724,7 +730,8 @@ def test_twin_is_twin_to_the_bit(
     cuts = data.draw(st.lists(st.integers(0, len(stream)), max_size=3).map(sorted))
     shift_after = data.draw(st.sampled_from([1, 3, 64]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forgetting, "SHIFT_AFTER", shift_after)
+        for module in (forgetting, batch_decay):
+            patch.setattr(module, "SHIFT_AFTER", shift_after)
         for a, b in pairwise([0, *cuts, len(stream)]):
             score, learn = data.draw(st.sampled_from([(True, True), (True, False), (False, True)]))
             batch = Batch(

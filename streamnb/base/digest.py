@@ -35,9 +35,9 @@ class Digest:
         self._sum = 0
 
     def add(self, name: bytes, *values: float) -> None:
-        """Add one statement: a name, made by the function `name`, and numbers, exact to the last bit."""
-        statement = name + struct.pack(f"<{len(values)}d", *values)
-        self._sum = (self._sum + mmh3.hash128(statement)) % _MODULUS
+        """Add one statement: a name, made by the function `statement`, and numbers, exact to the last bit."""
+        said = name + struct.pack(f"<{len(values)}d", *values)
+        self._sum = (self._sum + mmh3.hash128(said)) % _MODULUS
 
     def add_sum(self, total: int) -> None:
         """Add a sum of hashes of statements that the compiled twin of `add` has hashed."""
@@ -50,6 +50,21 @@ class Digest:
     def hex(self) -> str:
         """Return the sum as 32 hexadecimal digits."""
         return f"{self._sum:032x}"
+
+
+def changed(digest: str, removed: Digest, added: Digest) -> str:
+    """Return a digest, given as `Digest.hex` returns it, after some of its statements were replaced.
+
+    Examples
+    --------
+    >>> before, after, x, z = (Digest() for _ in range(4))
+    >>> for digest, names in [(before, "xy"), (after, "yz"), (x, "x"), (z, "z")]:
+    ...     for name in names:
+    ...         digest.add(statement(name), 1.0)
+    >>> changed(before.hex(), x, z) == after.hex()
+    True
+    """
+    return f"{(int(digest, 16) - int(removed.hex(), 16) + int(added.hex(), 16)) % _MODULUS:032x}"
 
 
 def digests(counts: Digest, order_free: Digest, rest: Digest, *, rounded: bool) -> dict[str, str]:
@@ -70,12 +85,15 @@ def digests(counts: Digest, order_free: Digest, rest: Digest, *, rounded: bool) 
     return {"order_free": free.hex(), "all": everything.hex()}
 
 
-def name(*parts: str) -> bytes:
-    """Return the parts of a name as bytes, each after its length: different lists give different bytes.
+def statement(*parts: str) -> bytes:
+    """Return the name of a statement as bytes: its parts, each after its length.
+
+    Different lists of parts give different bytes.
+
 
     Examples
     --------
-    >>> name("a", "bc") == name("ab", "c")
+    >>> statement("a", "bc") == statement("ab", "c")
     False
     """
     encoded = [part.encode() for part in parts]

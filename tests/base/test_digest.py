@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.naive_bayes.statistics.digest import Digest, name
+from streamnb.base.digest import Digest, statement
 
 STATEMENTS = st.lists(
     st.tuples(st.text(max_size=8), st.lists(st.floats(allow_nan=False), max_size=3)), max_size=12
@@ -16,7 +16,7 @@ STATEMENTS = st.lists(
 def _digest(statements: list[tuple[str, list[float]]]) -> Digest:
     digest = Digest()
     for title, values in statements:
-        digest.add(name(title), *values)
+        digest.add(statement(title), *values)
     return digest
 
 
@@ -53,7 +53,7 @@ def test_the_last_bit_of_a_number_shows(value: float, direction: float) -> None:
 @given(st.lists(st.text(max_size=4), max_size=4), st.lists(st.text(max_size=4), max_size=4))
 def test_names_are_told_apart(left: list[str], right: list[str]) -> None:
     """Only equal parts make equal names, wherever a part ends and whatever it contains."""
-    assert (name(*left) == name(*right)) == (left == right)
+    assert (statement(*left) == statement(*right)) == (left == right)
 
 
 def test_the_hash_is_the_documented_one() -> None:
@@ -62,8 +62,8 @@ def test_the_hash_is_the_documented_one() -> None:
     """
     digest = Digest()
     assert digest.hex() == "0" * 32
-    digest.add(name("count", "words", "free", '"spam"'), 12.0)
-    digest.add(name("total", "words", '"spam"'), 12.0)
+    digest.add(statement("count", "words", "free", '"spam"'), 12.0)
+    digest.add(statement("total", "words", '"spam"'), 12.0)
     assert digest.hex() == "897f4c7e4625ee453009f905cb75abfd"
 
 
