@@ -27,11 +27,14 @@ install: $(VENV)/.installed  ## make .venv and install streamnb into it
 demo: install  ## run the main job on a broker of its own: live scores, then a summary
 	$(BIN)/streamnb demo --messages 1200
 
+# `-n auto` is two workers more than there are cores, and the longest files come first: see tests/conftest.py.
+SPREAD := -n auto --dist loadfile --no-loadscope-reorder
+
 test: install  ## run the tests; with Java 17 and Maven also against a real broker
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest $(SPREAD)
 
 test-plain: install  ## run the tests of the models again without the compiled kernel
-	STREAMNB_PURE=1 $(BIN)/python -m pytest -n auto --dist loadfile -m 'not kafka' $(PLAIN_TESTS)
+	STREAMNB_PURE=1 $(BIN)/python -m pytest $(SPREAD) -m 'not kafka' $(PLAIN_TESTS)
 
 # Built from a copy, so that nothing here is replaced. Python's own allocator would hide overruns, and the
 # sanitizer keeps what was freed, so the tests of how much memory is held say nothing under it.

@@ -1,8 +1,13 @@
-"""What all tests share: hypothesis' profile and the options of long campaigns."""
+"""What all tests share: hypothesis' profile, the options of long campaigns, the order of files among workers.
+
+Much of the time of a run is waiting: for brokers, for engines that start, for the disk. So there are more
+workers than cores, and the longest files start first: otherwise one worker runs a long file alone at the end.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +19,49 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("streamnb")
+
+TESTS = Path(__file__).parent
+WAITING_WORKERS = 2  # about as many wait for a broker at any time, while there are tests that need one
+LONGEST_FIRST = (  # as measured; all other files follow in the order in which pytest finds them
+    "transports/kafka/test_crash.py",
+    "transports/kafka/test_pipeline.py",
+    "naive_bayes/kernel/test_kernel.py",
+    "laws/test_build.py",
+    "transports/kafka/test_security.py",
+    "transports/kafka/test_exactly_once.py",
+    "naive_bayes/model/test_naive_bayes.py",
+    "laws/test_every_model.py",
+    "transports/kafka/test_confluent_transport.py",
+    "transports/kafka/test_kafka_transport.py",
+    "engine/test_simulation.py",
+    "cli/test_cli.py",
+    "laws/test_docs.py",
+    "oracles/test_river_checks.py",
+    "transports/kafka/test_client_traps.py",
+    "laws/test_imports.py",
+    "transports/kafka/test_slow_broker.py",
+    "transports/kafka/test_outage.py",
+    "naive_bayes/statistics/test_counts.py",
+    "transports/kafka/test_upstream.py",
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of workers of ``-n auto``: one per core, and those that wait."""
+    return len(os.sched_getaffinity(0)) + WAITING_WORKERS
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first: with ``--no-loadscope-reorder`` workers take files in this order."""
+    missing = [name for name in LONGEST_FIRST if not (TESTS / name).exists()]
+    if missing:
+        raise pytest.UsageError(
+            f"tests/conftest.py names files that do not exist: {missing}. Correct the list."
+        )
+    rank = {TESTS / name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import base64
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -19,6 +20,7 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 VERSION = "4.3.0"
@@ -120,10 +122,16 @@ def _maven_error(output: str) -> BrokerError:
 
 
 def free_port() -> int:
-    """Return a loopback port that nothing listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a loopback port that nothing listens on now.
+
+    It is below the range from which Linux takes the ports of outgoing connections: while a broker is down,
+    no connection can take its port.
+    """
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Broker:

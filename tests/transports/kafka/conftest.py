@@ -1,13 +1,19 @@
-"""A real broker for the tests of this folder."""
+"""Real brokers for the tests of this folder.
+
+Three kinds: one broker shared by all workers of a run, where each test has topics and groups of its own; one
+broker per worker, to kill and to start again; and the one with TLS and passwords of `test_security`.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,6 +29,9 @@ with warnings.catch_warnings():
 
 from deploy.kafka.broker import Broker, UnreachableError, free_port  # noqa: E402
 from tests.transports.kafka.proxy import Proxy, listeners  # noqa: E402
+
+# A test's broker lives for minutes: without Java's second, slow compiler it takes half the processor time.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -59,6 +68,42 @@ def start_or_skip(broker: Broker) -> Broker:
     return broker
 
 
+# Kept to the end of the worker: another worker may stop the broker that this one started, and Python warns
+# when the object that started a process is gone while the process runs.
+STARTED: list[Broker] = []
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold a file lock, which the system releases if the holder dies."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def shared_by_workers(directory: Path) -> Iterator[str]:
+    """Yield the address of the broker of a directory: the first worker starts it, the last one stops it.
+
+    A worker holds a shared lock on ``users`` while it uses the broker, so a worker that died is not counted.
+    `Broker` finds the process by its pid file, whichever worker started it.
+    """
+    directory.mkdir(exist_ok=True)
+    turn, port = directory / "turn", directory / "port"
+    with (directory / "users").open("a") as users:
+        with held(turn):
+            if not port.exists():
+                port.write_text(f"{free_port()}")
+            STARTED.append(started := start_or_skip(Broker(directory, int(port.read_text()))))
+            fcntl.flock(users, fcntl.LOCK_SH)
+        yield started.address
+        with held(turn):
+            fcntl.flock(users, fcntl.LOCK_UN)
+            with suppress(BlockingIOError):  # others still use it
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                started.stop()
+
+
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a broker; ``STREAMNB_KAFKA`` names one that runs already."""
@@ -66,9 +111,10 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    started = start_or_skip(Broker(tmp_path_factory.mktemp("broker")))
-    yield started.address
-    started.stop()
+    own = tmp_path_factory.getbasetemp()  # of this worker; the folder above is the run's
+    run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with shared_by_workers(run / "broker") as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

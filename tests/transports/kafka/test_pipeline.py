@@ -259,27 +259,31 @@ def test_a_stream_through_the_broker_is_scored_once_and_learned_as_by_a_plain_lo
 @pytest.mark.parametrize("partitions", [1, 3])
 @pytest.mark.parametrize("stream", streams_at_hand("sms", "enron1"))
 def test_killed_at_random_it_learns_every_label_once_and_scores_every_message(
-    broker: str, tmp_path: Path, stream: str, partitions: int, kills: int, seed: int
+    broker: str,
+    starter: subprocess.Popen[str],
+    tmp_path: Path,
+    stream: str,
+    partitions: int,
+    kills: int,
+    seed: int,
 ) -> None:
     """After `kill -9` at random moments, the digest equals that of an uninterrupted run.
 
-    Batches are small and the stream is long, so that every kill meets a working engine.
+    Batches are small and the stream is long, so that every kill meets a working engine. The killed engines
+    are forked from a process that has imported everything; the last engine is a process of its own.
     """
+    from tests.transports.kafka.accidents import Child  # which imports this module
+
     times = max(1, kills // 20)
     pipe = pipeline(broker, tmp_path, stream, partitions, times=times, batch_records_max=20)
     moments = random.Random(seed)
     killed = 0
     while killed < kills:
-        process = pipe.start()
-        assert process.stderr is not None
-        line = ""
-        while "ready at" not in line:
-            line = process.stderr.readline()
-            assert line, "the engine ended before it was ready"
+        child = Child(starter, pipe.config, broker, "kafka", until_end=True)
+        child.wait_until_ready()
         time.sleep(moments.uniform(0.0, 0.06))
-        assert process.poll() is None, f"the stream ended after {killed} kills"
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        assert child.is_alive(), f"after {killed} kills: {''.join(child.said)}"
+        child.kill()
         killed += 1
     _, errors = (process := pipe.start()).communicate(timeout=120)
 
