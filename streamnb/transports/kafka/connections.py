@@ -1,6 +1,6 @@
 """kafka-python's connections with deadlines, backoff and error causes that 3.0.12 leaves out.
 
-Four defects of 3.0.12 are worked around here (tests/transports/kafka/README.md):
+Five defects of 3.0.12 are worked around here (tests/transports/kafka/README.md):
 
 - A TLS handshake has no deadline. A client whose broker does not answer it waits forever.
 - The loop that refreshes the metadata ends with the first error that is not a `KafkaError`. The client then
@@ -8,6 +8,8 @@ Four defects of 3.0.12 are worked around here (tests/transports/kafka/README.md)
 - A connection that the broker closes right after accepting it counts as a success, so the client reconnects
   without a pause, hundreds of times a second.
 - The cause of a failed connection is lost, so a wrong password looks like a broker that does not answer.
+- Data that is read together with the end of the connection is dropped. A broker closes the connection right
+  after it has refused a password, so its answer is lost whenever the client is a moment late.
 """
 
 # ruff: noqa: SLF001  the client has no public names for the state of its connections
@@ -40,7 +42,7 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
     Attributes
     ----------
     failure : BaseException or None
-        The cause of the last failed connection.
+        The first refusal, which a retry cannot fix; without one, the cause of the last failed connection.
     """
 
     def __init__(self, **configs: object) -> None:
@@ -49,6 +51,7 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
         manager, cluster = self._manager, self._manager.cluster
         manager.config["socket_connection_setup_timeout_max_ms"] = SETUP_TIMEOUT_MAX_MS
         self._begin, manager._connect = manager._connect, self._connect
+        self._build, manager._build_transport = manager._build_transport, self._build_transport
         self._refresh, cluster.refresh_metadata = cluster.refresh_metadata, self._refresh_metadata
 
     def close(self, node_id: int | str | None = None) -> None:
@@ -72,10 +75,8 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
         return max(1000.0 * float(super().connection_delay(node_id)), DELAY_MIN_MS)
 
     def refused(self) -> bool:
-        """Return whether the last failure was an authentication error, which a retry cannot fix."""
-        return isinstance(self.failure, _REFUSALS) or isinstance(
-            getattr(self.failure, "__context__", None), ssl.SSLCertVerificationError
-        )
+        """Return whether a connection failed with an authentication error, which a retry cannot fix."""
+        return _is_refusal(self.failure)
 
     async def _connect(self, node: Any, conn: Any, *, timeout_at: float, **more: object) -> None:  # noqa: ANN401
         manager, net = self._manager, self._manager._net
@@ -103,12 +104,34 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
             manager._backoff[node.node_id] = (failures, 0.0, 0.0)
             manager.update_backoff(node.node_id)
         if conn.init_future.failed():
-            self.failure = conn.init_future.exception
-            if self.refused() and not manager.bootstrapped:
+            failure = conn.init_future.exception
+            if not self.refused():  # another broker that is away must not hide a refusal
+                self.failure = failure
+            if _is_refusal(failure) and not manager.bootstrapped:
                 # The client checks this entry before it retries, but 3.0.12 never sets it, because an
                 # authentication error does not reach the code that would. Without the entry the client
                 # would retry for half a minute and then report that no broker answered.
-                manager._auth_failures[node.node_id] = self.failure
+                manager._auth_failures[node.node_id] = failure
+
+    async def _build_transport(self, node: Any, **more: object) -> Any:  # noqa: ANN401
+        transport, net = await self._build(node, **more), self._manager._net
+        receive = transport._sock_recv
+
+        def received() -> tuple[bytes, BaseException | None]:
+            data, error = receive()
+            if not data or error is None:
+                return data, error
+
+            def end() -> None:
+                net.call_soon(lambda: transport.abort(error))
+
+            # 3.0.12 would abort at once and drop the data. The abort has to come behind the task that the
+            # data wakes, such as the one that logs in, and that task is queued only after this function.
+            net.call_soon(end)
+            return data, None
+
+        transport._sock_recv = received
+        return transport
 
     def _failures(self, node_id: int | str) -> int:
         """Return how many times in a row the connections to a node failed."""
@@ -123,3 +146,8 @@ class NetClient(KafkaNetClient):  # type: ignore[misc]
             Exception
         ) as error:  # such as a certificate file that is being replaced: it would end the metadata loop
             raise KafkaConnectionError(repr(error)) from error
+
+
+def _is_refusal(failure: BaseException | None) -> bool:
+    untrusted = isinstance(getattr(failure, "__context__", None), ssl.SSLCertVerificationError)
+    return untrusted or isinstance(failure, _REFUSALS)

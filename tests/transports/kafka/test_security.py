@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import subprocess
 import sys
 import time
@@ -22,17 +24,19 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+from kafka.net.transport import KafkaSSLTransport
 
 from deploy.kafka.broker import Broker, free_port
 from streamnb.config import client_settings, load_settings
 from streamnb.errors import TransportError
-from streamnb.transports.kafka.source import KafkaSink, KafkaSource
+from streamnb.transports.kafka.source import KafkaSink, KafkaSource, describe_topics
 from tests.transports.kafka.conftest import start_or_skip
 from tests.transports.kafka.proxy import Proxy
 from tests.transports.kafka.test_pipeline import Pipeline, assert_every_message_is_scored_in_order, pipeline
 
 USER, GUEST = "streamnb", "guest"
 PASSWORD, STORE_PASSWORD = "canary-81c2d7", "changeit"
+WRONG_PASSWORD = r"Authentication with Kafka at .* failed: Authentication failed"
 KAFKA = """
 [kafka]
 bootstrap_servers = "{address}"
@@ -158,6 +162,42 @@ def test_a_wrong_password_is_said_to_be_wrong(
     assert done.returncode == TransportError.exit_code, done.stderr
     assert "Authentication with Kafka at" in done.stderr
     assert "Authentication failed" in done.stderr
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_wrong_password_is_said_to_be_wrong_to_a_client_that_reads_late(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str
+) -> None:
+    """The first answer is heard; kafka-python alone drops an answer that it reads together with the end."""
+    pipe = guarded(secured, tmp_path, "kafka", mechanism)
+    monkeypatch.setenv("KAFKA_PASSWORD", "canary-wrong")
+    settings = client_settings(load_settings(pipe.config))
+    receive = KafkaSSLTransport._sock_recv
+
+    def late(transport: KafkaSSLTransport) -> tuple[bytes, BaseException | None]:
+        time.sleep(0.5)  # the broker closes the connection meanwhile, as it does before a busy machine reads
+        data: tuple[bytes, BaseException | None] = receive(transport)
+        return data
+
+    monkeypatch.setattr(KafkaSSLTransport, "_sock_recv", late)
+    asked = secured.proxy.asked
+    with pytest.raises(TransportError, match=WRONG_PASSWORD):
+        describe_topics(settings, [f"{pipe.run}-mail"])
+    assert secured.proxy.asked == asked + 1
+
+
+def test_a_broker_that_is_away_does_not_hide_a_wrong_password(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One server refuses the password, and the one asked after it is down: the error names the refusal."""
+    pipe = guarded(secured, tmp_path, "kafka", "PLAIN")
+    monkeypatch.setenv("KAFKA_PASSWORD", "canary-wrong")
+    settings = dict(client_settings(load_settings(pipe.config)))
+    settings["bootstrap_servers"] = [secured.address, f"127.0.0.1:{free_port()}"]
+    turn = itertools.count()  # the client asks its servers at random; here, in turn
+    monkeypatch.setattr(random, "choice", lambda servers: servers[next(turn) % len(servers)])
+    with pytest.raises(TransportError, match=WRONG_PASSWORD):
+        describe_topics(settings, [f"{pipe.run}-mail"])
 
 
 @pytest.mark.parametrize("client", TABLES)
