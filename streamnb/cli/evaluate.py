@@ -30,12 +30,12 @@ def evaluate(
     window: Annotated[
         int,
         typer.Option(
-            help="Labelled messages in the sliding window, which the column `last N` and the plots show.",
+            help="Number of labelled messages in the sliding window of the column `last N` and of the plots.",
             min=1,
         ),
     ] = 1000,
     warm_up: Annotated[
-        int, typer.Option(help="Number of first messages that the calibration error leaves out.", min=0)
+        int, typer.Option(help="Leave this many messages at the start out of the calibration error.", min=0)
     ] = 500,
     delay: Annotated[
         int, typer.Option(help="Learn each label only after this many further messages.", min=0)
@@ -50,7 +50,7 @@ def evaluate(
     taught: Annotated[
         int | None,
         typer.Option(
-            help=f"For delayed feedback: number of first messages whose labels are learned.  "
+            help=f"For delayed feedback: learn the labels of this many messages at the start.  "
             f"[default: {TAUGHT}]",
             min=0,
         ),

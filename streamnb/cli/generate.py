@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def generate(
     snapshot: SnapshotArgument,
     n: Annotated[int, typer.Option("--messages", "-n", help="Number of messages to draw.", min=0)] = 1000,
-    seed: Annotated[int, typer.Option(help="Random seed: the same seed, the same messages.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed draws the same messages.", min=0)] = 0,
 ) -> None:
     """Draw random labelled messages from a snapshot's model.
 

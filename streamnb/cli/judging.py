@@ -158,7 +158,8 @@ def _classes(settings: Settings, data: str, limit: int | None) -> list[Label]:
         return [*settings.model.classes]
     if data == "-":
         raise SettingsError(
-            "The compared models must know all classes in advance; standard input cannot be read twice.",
+            "The compared models must know all classes in advance, and standard input cannot be read twice "
+            "to find them.",
             'List the classes, for example --set \'model.classes=["ham", "spam"]\', or pass a file.',
         )
     seen: dict[Label, None] = {}

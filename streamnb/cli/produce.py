@@ -32,7 +32,7 @@ def produce(
         typer.Option(
             "--bootstrap-servers",
             metavar="HOST:PORT,...",
-            help="Addresses of the brokers, without a --config.",
+            help="Addresses of the brokers, if --config is not passed.",
         ),
     ] = None,
     create: CreateOption = 0,

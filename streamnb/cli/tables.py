@@ -110,7 +110,7 @@ def _print_changes(figures: Evaluation) -> None:
         ],
     )
     if len(figures.changes) > CHANGES_MAX:
-        print(f"Drift was seen {len(figures.changes):,} times; those are the first {CHANGES_MAX}.")
+        print(f"Drift was seen {len(figures.changes):,} times; the table shows the first {CHANGES_MAX}.")
 
 
 def print_comparison(rows: Sequence[tuple[str, Evaluation, Difference | None]]) -> None:
@@ -145,8 +145,8 @@ def print_comparison(rows: Sequence[tuple[str, Evaluation, Difference | None]]) 
     first = rows[0][1]
     print(
         f"{first.n:,} labelled messages, {first.new_class} of a class not learned before; "
-        f"calibration error after {first.warm_up}; p, and the difference with its 95 % interval, "
-        f"against {rows[0][0]}"
+        f"calibration error without the first {first.warm_up}; McNemar p and the log loss difference, "
+        f"with its 95 % interval, are against {rows[0][0]}"
     )
 
 
@@ -162,25 +162,25 @@ def print_tuning(found: Tuned, config: str, max_tokens: int) -> None:
     if found.apart is not None:
         rest.append([f"best: {found.best.name}", *_worth(found.rest)])
     print_table(header, rest, f"the other {found.given.n:,} messages")
-    print(f"{len(found.first)} models at once, each of at most {max_tokens:,} tokens.")
+    print(f"Ran {len(found.first)} models at once, each with at most {max_tokens:,} tokens.")
     if found.apart is None:
         print(f"Nothing was better than {config} as it is.")
         return
     apart = found.apart
     low, high = apart.interval
     print(
-        f"On the rest the best differs by {apart.log_loss:+.4f} in log loss (95 % between {low:+.4f} and "
-        f"{high:+.4f}); accuracy: McNemar p = {apart.mcnemar_p:.2g}."
+        f"On the rest, the best settings change the log loss by {apart.log_loss:+.4f} (95 % between "
+        f"{low:+.4f} and {high:+.4f}); accuracy: McNemar p = {apart.mcnemar_p:.2g}."
     )
     if apart.within_noise:
         print(f"That is within noise: leave {config} as it is, or try again with more messages.")
         return
     if apart.log_loss > 0:
-        print(f"That is worse: the best at first is not the best later. Leave {config} as it is.")
+        print(f"The settings that were best at first are worse on the rest. Leave {config} as it is.")
         return
     print(
-        f"That is better than noise. Pass each line below with --set, or put it above the first table of "
-        f"{config} and remove the settings that it replaces:\n"
+        f"That is a significant improvement. Pass each line below with --set, or put it above the first "
+        f"table of {config} and remove the settings that it replaces:\n"
     )
     print("\n".join(found.best.changes))
 

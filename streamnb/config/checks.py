@@ -54,7 +54,7 @@ def _drift(settings: Settings) -> str:
 
 def _endpoints(settings: Settings) -> str:
     check_endpoints(settings)
-    return "source, sink and dead letters are set and apart"
+    return "source, sink and dead letters are set and do not overlap"
 
 
 def _snapshots(settings: Settings) -> str:

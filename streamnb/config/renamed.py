@@ -83,7 +83,7 @@ def refuse_former(tables: Mapping[str, object], where: str) -> None:
         for path, _ in _found(tables, setting.split(".")):
             raise SettingsError(
                 f"{where}: `{path}` can no longer be set; it is always {fixed}.",
-                "Leave it out. Only the version that wrote a snapshot with another value can read it.",
+                "Leave it out. A snapshot with another value can be read only by the version that wrote it.",
             )
 
 

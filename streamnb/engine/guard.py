@@ -168,7 +168,7 @@ class Guard:
             held = msgspec.convert(values, dict[str, list[tuple[str, int, int, dict[str, int]]]])
         except msgspec.ValidationError as error:
             raise SnapshotError(
-                f"The snapshot's counts of the guard are damaged: {error}.", "Use another snapshot."
+                f"The guard's counts in the snapshot are damaged: {error}.", "Use another snapshot."
             ) from error
         self._windows = {
             Partition(topic, number): (window, taught)

@@ -194,7 +194,7 @@ def read(file: File, allocate: Allocate = fresh) -> Contents:
     head_size = _PROLOGUE.size + header_size + _ENTRY.size * n_sections
     head_end = head_size + _padding(head_size)
     if n_sections > SECTIONS_MAX or header_size > HEADER_BYTES_MAX or head_end > body_end:
-        raise _torn("its header does not fit into it")
+        raise _torn("its prologue states a header or table that is too large")
     head = memoryview(_part(file, 0, head_end))
     if crc32c(head) != head_checksum or head[head_size:] != bytes(head_end - head_size):
         raise _torn("the checksum of its header is wrong")

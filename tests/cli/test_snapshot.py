@@ -161,7 +161,7 @@ def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
     assert '"tokens_changed":5' in said("diff", first, both, "--json")
     assert "counts.csv" in said("export", both, "-o", tmp_path / "counts.csv")
     assert "weights.csv" in said("export", first, "-o", tmp_path / "weights.csv", "--weights")
-    with pytest.raises(StreamnbError, match="not two classes"):
+    with pytest.raises(StreamnbError, match="does not name two classes"):
         said("export", first, "-o", tmp_path / "other.csv", "--weights", "--classes", "spam")
 
     store = SnapshotDirectory(tmp_path / "kept")
@@ -172,7 +172,7 @@ def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
     assert "is kept until unpinned" in said("pin", tmp_path / "kept", 1)
     assert "no longer" in said("unpin", tmp_path / "kept", 1)
     store.close()
-    assert "snapshot 4 is 1 again" in said("rollback", tmp_path / "kept", 1)
+    assert "snapshot 4 is a copy of snapshot 1" in said("rollback", tmp_path / "kept", 1)
     store = SnapshotDirectory(tmp_path / "kept")
     newest = store.newest()
     store.close()

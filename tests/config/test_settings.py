@@ -237,7 +237,7 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
         ("[tokens]\ntoken_length_max = 0", r"`tokens`: a limit of tokens or characters must be at least 1"),
         ('[tokens]\nstop_words = ["xx"]', r"`tokens`: no stop words for 'xx'; there are lists for .*, en, "),
         ('[tokens]\nkeep_whole = ["url"]', r"`tokens\.keep_whole\[0\]`: Invalid enum value 'url'"),
-        ("[tokens]\ntoken_length_min = 65", r"`tokens`: `token_length_min` must not be above"),
+        ("[tokens]\ntoken_length_min = 65", r"`tokens`: `token_length_min` must be at most"),
         ("[dead_letters]\nratio_max = 1.5", r"`dead_letters`: `ratio_max` must be from 0 to 1"),
         ('[model]\nclasses = ["a", "b"]\nclasses_max = 1', r"`model`: `classes_max` must be at least 1"),
         ('[model]\nhead = "best"', r"`model\.head`: Invalid enum value 'best'"),

@@ -215,5 +215,5 @@ def test_values_that_are_not_a_guards_are_refused() -> None:
     guard.restore(None)
     values: object
     for values in ([], {"windows": 3}, {"windows": [["mail", 0, 1, {"ann": "many"}]]}):
-        with pytest.raises(SnapshotError, match="the guard"):
+        with pytest.raises(SnapshotError, match="The guard's counts"):
             guard.restore(values)

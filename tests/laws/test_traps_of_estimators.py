@@ -566,7 +566,7 @@ def test_T53_what_a_score_is_made_of_adds_up(make: Callable[[], Estimator]) -> N
     whole = model.explain_one(x)
     assert whole is not None
     assert ("terms: absent words" in whole.others) == (make is BernoulliNB)
-    with pytest.raises(ValueError, match="must have been labelled"):
+    with pytest.raises(ValueError, match="must have been learned"):
         model.explain_one(x, ("x", "never"))
 
 

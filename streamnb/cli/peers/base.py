@@ -59,7 +59,7 @@ class Peer(ABC):
         for label in batch.labels:
             if label is not None and label not in index:
                 raise DataError(
-                    f"The label {label!r} is not among the classes given to the models to compare with.",
+                    f"The label {label!r} is not among the classes that the compared models were given.",
                     "List every class in `model.classes`, or leave it empty to find them in the file.",
                 )
         columns = [None if label is None else index[label] for label in batch.labels]

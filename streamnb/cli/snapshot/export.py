@@ -47,6 +47,7 @@ def _pair(classes: str | None) -> tuple[str, str] | None:
     first, comma, second = classes.partition(",")
     if not comma:
         raise SettingsError(
-            f"--classes {classes!r} is not two classes.", "Separate them by a comma: --classes spam,ham."
+            f"--classes {classes!r} does not name two classes.",
+            "Separate them by a comma: --classes spam,ham.",
         )
     return first, second

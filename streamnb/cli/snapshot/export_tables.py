@@ -87,7 +87,7 @@ def write(path: Path, names: tuple[str, ...], rows: Iterable[Row]) -> int:
         return files.write_new(path, _csv(names, rows))
     if path.suffix == ".parquet":
         return files.write_new(path, _parquet(names, rows))
-    raise SettingsError(f"The format of {path} is not known.", "Let the name end in .csv or .parquet.")
+    raise SettingsError(f"The format of {path} is not known.", "Choose a name that ends in .csv or .parquet.")
 
 
 def _csv(names: tuple[str, ...], rows: Iterable[Row]) -> Iterator[bytes]:

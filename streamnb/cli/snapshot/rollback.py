@@ -23,4 +23,7 @@ def rollback(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
         now = store.roll_back(sequence)
     finally:
         store.close()
-    print(f"snapshot {now} is {sequence} again and in force; newer ones are in {directory / SET_ASIDE}")
+    print(
+        f"snapshot {now} is a copy of snapshot {sequence}, and the engine resumes from it; "
+        f"newer ones are in {directory / SET_ASIDE}"
+    )

@@ -1,7 +1,7 @@
 """River's classifiers: estimators with river's names and numbers, for its pipelines and metrics.
 
-It knows river's base classes, frames through narwhals, and the model. It must not know how a statistic is
-kept.
+It knows river's base classes, data frames (through narwhals) and the model. It must not know how a statistic
+is kept.
 """
 
 from streamnb.naive_bayes.estimators.any_fields import MixedNB

@@ -215,7 +215,10 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
     def n_parameters(self, statistic: Counted, n_classes: int, *, naive: bool) -> int:
         """Return ``|V| - 1`` per class."""
         if not naive:
-            raise ValueError("messages have any length: without the naive assumption, no number is enough")
+            raise ValueError(
+                "without the naive assumption the number of parameters is infinite, "
+                "because a message can have any length"
+            )
         return n_classes * max(0, len(statistic.rows) - 1)
 
     def drawing(self, statistic: Counted, active: Sequence[int], i: int, messages: float) -> Draw:

@@ -122,7 +122,7 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         check_limits(self.token_length_max, self.message_tokens_max, self.token_length_min)
         if self.token_length_min > self.token_length_max:
             raise ValueError(
-                f"`token_length_min` must not be above `token_length_max` ({self.token_length_max}), "
+                f"`token_length_min` must be at most `token_length_max` ({self.token_length_max}), "
                 f"not {self.token_length_min}"
             )
         if self.keep_whole and self.rule == "words":

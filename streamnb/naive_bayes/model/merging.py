@@ -59,7 +59,7 @@ def unlearn(
             state.learned = max(0, state.learned - 1)
             return
     if c is None or state.class_counts[c] < weight * (1 - WEIGHT_ROUNDING):
-        raise ValueError(f"less was learned of {label!r} than this message's weight; nothing was unlearned")
+        raise ValueError(f"the learned weight of {label!r} is below this message's; nothing was unlearned")
     for view, features in zip(state.views, message.features, strict=True):
         with named(view):
             state.statistics[view.name].check_removable(features, c, weight)
@@ -87,10 +87,12 @@ def merge(state: State, other: State) -> None:
         _check_alike(state, other)
         new = [label for label in other.classes if label not in state.index]
         if len(state.classes) + len(new) > state.classes_max:
-            raise ValueError(f"together they have more than {state.classes_max} classes; nothing was merged")
+            raise ValueError(
+                f"the two models together have more than {state.classes_max} classes; nothing was merged"
+            )
         kinds = {type(label) for label in (*state.classes, *other.classes)}
         if len(kinds) > 1:
-            raise ValueError("their labels are of two types; nothing was merged")
+            raise ValueError("the labels of the two models differ in type; nothing was merged")
         for view, statistic in state.statistics.items():
             statistic.check_mergeable(other.statistics[view])
         if state.decay is not None and other.decay is not None:

@@ -159,7 +159,9 @@ class Scorer(State):
         elif all(label in labels for label in classes):
             a, b = (labels.index(label) for label in classes)
         else:
-            raise ValueError(f"{classes!r}: both classes must have been labelled; {labels!r} were")
+            raise ValueError(
+                f"messages of both classes {classes!r} must have been learned; learned so far: {labels!r}"
+            )
         return self.explanation_of(message, active, evidence, a, b)
 
     def first_two(self, u: Sequence[float], active: Sequence[int]) -> tuple[int, int]:

@@ -156,7 +156,7 @@ class State:
     def _check(self, prior: Prior | None) -> None:
         names = [view.name for view in self.views]
         if not 0 < len(names) < VIEWS_MAX or len(set(names)) != len(names):
-            raise ValueError("a model needs from 1 to 255 views, and each a name of its own")
+            raise ValueError("a model needs from 1 to 255 views, each with a name of its own")
         for view in self.views:
             if view.is_own and self.decay is not None:
                 raise ValueError(f"view `{view.name}`: an event model of your own has no half-life")
@@ -246,7 +246,9 @@ class State:
             raise SnapshotError("The state lacks its classes or its number of messages.", HINT)
         for label in classes:
             if not isinstance(label, str | bool | int) or type(label) is not type(classes[0]):
-                raise SnapshotError(f"{label!r} cannot be a class beside {classes[0]!r}.", HINT)
+                raise SnapshotError(
+                    f"The class {label!r} is not a string, integer or truth value like {classes[0]!r}.", HINT
+                )
             self.class_index(label)
         n_classes = len(self.classes)
         if self.classes[: len(classes)] != classes:

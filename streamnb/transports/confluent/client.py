@@ -40,7 +40,7 @@ OWNED: Mapping[str, str] = {
     "auto.commit.enable": OWNED_BY_BOTH["enable.auto.commit"],
     "enable.auto.offset.store": OWNED_BY_BOTH["enable.auto.commit"],
     "on_commit": OWNED_BY_BOTH["enable.auto.commit"],
-    "enable.partition.eof": "the transport learns from it of gaps at the end of the log",
+    "enable.partition.eof": "the transport needs it to find gaps at the end of the log",
     "group.protocol": _NO_GROUP,
     "group.remote.assignor": _NO_GROUP,
     "request.required.acks": _ACKNOWLEDGED,

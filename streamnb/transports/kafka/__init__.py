@@ -1,7 +1,7 @@
 """Apache Kafka through kafka-python: a source, a sink, and transactions for exactly-once scores.
 
-It knows kafka-python and the defects with which that client loses records or hangs, and works around each
-of them. tests/transports/kafka/README.md lists the defects with the tests that show them. It must not know
+It knows kafka-python, and works around each defect that makes this client lose records or hang.
+tests/transports/kafka/README.md lists the defects with the tests that show them. It must not know
 librdkafka, what a record contains, or who polls it.
 """
 

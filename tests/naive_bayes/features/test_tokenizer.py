@@ -394,7 +394,7 @@ def test_lists_that_are_not_installed_are_asked_for(monkeypatch: pytest.MonkeyPa
 
 def test_a_least_length_above_the_greatest_is_refused() -> None:
     """It would drop every token."""
-    with pytest.raises(ValueError, match="must not be above"):
+    with pytest.raises(ValueError, match="must be at most"):
         Tokenizer(token_length_min=65)
     with pytest.raises(ValueError, match="at least 1"):
         Tokenizer(token_length_min=0)

@@ -604,7 +604,7 @@ def test_a_class_never_labelled_is_not_explained(compiled: bool | None) -> None:
     assert model.explain_one({"text": "free"}) is None
     model.learn_one({"text": "free"}, "spam")
     model.learn_one({"text": "lunch"}, "ham")
-    with pytest.raises(ValueError, match="must have been labelled"):
+    with pytest.raises(ValueError, match="must have been learned"):
         model.explain_one({"text": "free"}, ("ham", "never"))
 
 
