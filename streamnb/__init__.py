@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from streamnb.naive_bayes import GaussianNB as GaussianNB
     from streamnb.naive_bayes import Laplace as Laplace
     from streamnb.naive_bayes import LearnedPrior as LearnedPrior
-    from streamnb.naive_bayes import MixedNB as MixedNB
     from streamnb.naive_bayes import Multinomial as Multinomial
     from streamnb.naive_bayes import MultinomialNB as MultinomialNB
     from streamnb.naive_bayes import Multivariate as Multivariate
@@ -79,7 +78,6 @@ __all__ = [
     "GaussianNB",
     "Laplace",
     "LearnedPrior",
-    "MixedNB",
     "Multinomial",
     "MultinomialNB",
     "Multivariate",

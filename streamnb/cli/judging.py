@@ -109,13 +109,13 @@ def judge(
     steps = evaluate(model, batches_of(history, 100 if plot else 1000), labels(), judged)
     for _ in watched(steps, "evaluating", history):
         if plot:
-            course.note(judged, model.classes, _vocabulary(model))
+            course.note(judged, model.classes_, _vocabulary(model))
     warn_of_refused(history)
     _check_labelled(judged, history)
-    figures = judged.figures(model.classes, intervals=True, seed=judgement.seed)
+    figures = judged.figures(model.classes_, intervals=True, seed=judgement.seed)
     if plot:
         title = f"{Path(data).name}, {name}"
-        tokens = most_informative_tokens(model)
+        tokens = most_informative_tokens(model.state)
         files.write_text(plot, render_report(title, course, figures, judged.outcomes(), tokens))
     if json:
         extra = {"vocabulary": _vocabulary(model), "refused": history.refused}
@@ -125,7 +125,7 @@ def judge(
 
 
 def _vocabulary(model: NaiveBayes) -> int:
-    return sum(len(model.counts[view].rows) for view in model.counts)
+    return sum(len(model.state.counts[view].rows) for view in model.state.counts)
 
 
 def _check_labelled(judgement: Prequential, history: History) -> None:

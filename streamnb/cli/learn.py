@@ -39,4 +39,6 @@ def learn(
     warn_of_refused(history)
     snapshot = snapshot_of(settings, model)
     size, digest = write_snapshot(output, snapshot), snapshot.digest["all"]
-    print(f"{output}: {model.learned} messages, {len(model.classes)} classes, {size} bytes, digest {digest}")
+    print(
+        f"{output}: {model.learned_} messages, {len(model.classes_)} classes, {size} bytes, digest {digest}"
+    )

@@ -185,7 +185,7 @@ def tune(
     for _ in compare(contenders, first):
         yield None
     figures = [figures for figures, _ in beside_the_first(contenders[:1])]
-    figures += [one.judgement.figures(one.model.classes) for one in contenders[1:]]
+    figures += [one.judgement.figures(one.model.classes_) for one in contenders[1:]]
     losses = [math.inf if math.isnan(one.log_loss) else one.log_loss for one in figures]
     if min(losses) == math.inf:
         raise DataError("No message of the first part can be judged.", "Pass more data, or a larger --part.")

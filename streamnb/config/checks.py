@@ -44,7 +44,7 @@ def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]
 def _model(settings: Settings) -> str:
     model = build_model(settings)
     build_decoder(settings)
-    return f"{', '.join(view.name for view in model.views)} under the {model.head_kind} head"
+    return f"{', '.join(view.name for view in model.state.views)} under the {model.state.head_kind} head"
 
 
 def _drift(settings: Settings) -> str:

@@ -142,7 +142,7 @@ def verify_snapshot(path: Path) -> str:
     """
     held = load_snapshot(path)
     _, built = restore_model(held)
-    built.counts.check_index()
+    built.state.counts.check_index()
     digest = built.digest()
     if digest != held.digest:
         raise SnapshotError(

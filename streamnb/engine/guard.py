@@ -60,7 +60,7 @@ class Guard:
 
     Examples
     --------
-    >>> from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+    >>> from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
     >>> guard = Guard(GuardSettings(source="from", quota=2))
     >>> batch = Batch({"text": ["win"] * 3, "from": ["mallory"] * 3}, ["ham"] * 3)
     >>> scores = guard.step(NaiveBayes(), Partition("mail", 0), [0, 1, 2], batch)

@@ -79,5 +79,5 @@ def beside_the_first(
     for contender in contenders:
         other = contender.judgement.outcomes()
         apart = None if contender is contenders[0] else paired_difference(other, first, seed)
-        found.append((contender.judgement.figures(contender.model.classes), apart))
+        found.append((contender.judgement.figures(contender.model.classes_), apart))
     return found

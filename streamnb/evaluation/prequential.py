@@ -28,7 +28,7 @@ class OnlineModel(Protocol):
     """A model that can be evaluated: it scores messages and learns their labels, in order."""
 
     @property
-    def classes(self) -> Sequence[Label]:
+    def classes_(self) -> Sequence[Label]:
         """Return the classes so far, in the order of the scores' columns."""
 
     def step(self, batch: Batch) -> Scores:
@@ -109,7 +109,7 @@ class Prequential:
     >>> model, batch = NaiveBayes(), Batch({"text": ["win", "lunch", "win"]}, ["spam", "ham", "spam"])
     >>> judgement = Prequential()
     >>> judgement.add(model.step(batch), batch.labels)
-    >>> figures = judgement.figures(model.classes)
+    >>> figures = judgement.figures(model.classes_)
     >>> figures.n, figures.new_class, figures.accuracy
     (3, 2, 1.0)
     """

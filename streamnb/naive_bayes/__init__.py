@@ -3,9 +3,10 @@
 A view is a reader of some fields of a message, with the event model for what it reads; a model has one or
 more. A message passes through the subpackages in this order: `features` reads tokens and numbers from its
 fields, `statistics` counts them per class, `event_models` turn counts into evidence, `posterior` combines the
-evidence of all views, `model` puts it together as `NaiveBayes`, `estimators` offer it through river's API.
-Each imports only earlier ones. `_kernel`, between `posterior` and `model`, holds compiled twins of some of
-these modules; the first line of each file names the module it mirrors.
+evidence of all views, `model` drives them over one state, and `estimators` offer that as `NaiveBayes` and as
+the classic estimators, all of them classifiers of river. Each imports only earlier ones. `_kernel`, between
+`posterior` and `model`, holds compiled twins of some of these modules; the first line of each file names the
+module it mirrors.
 
 The package knows batches and scores. It must not know that there is a stream: no record, offset, topic, file,
 TOML or clock.
@@ -19,8 +20,8 @@ from streamnb.naive_bayes.estimators import (
     Estimator,
     GaussianDiscriminant,
     GaussianNB,
-    MixedNB,
     MultinomialNB,
+    NaiveBayes,
 )
 from streamnb.naive_bayes.event_models import (
     Bernoulli,
@@ -60,8 +61,7 @@ from streamnb.naive_bayes.features.readers import (
 )
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.informative import most_informative_tokens
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
-from streamnb.naive_bayes.model.state import HeadKind
+from streamnb.naive_bayes.model.state import HeadKind, State
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.odds import softmax
 from streamnb.naive_bayes.statistics.forgetting import Forgetting
@@ -95,7 +95,6 @@ __all__ = [
     "Laplace",
     "LearnedPrior",
     "Message",
-    "MixedNB",
     "Multinomial",
     "MultinomialNB",
     "Multivariate",
@@ -107,6 +106,7 @@ __all__ = [
     "OwnReader",
     "Prior",
     "Reader",
+    "State",
     "Statistic",
     "Terms",
     "TextReader",

@@ -90,7 +90,7 @@ def encode_scores(
     Examples
     --------
     >>> from streamnb.base.batch import Batch
-    >>> from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+    >>> from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
     >>> scores = NaiveBayes(classes=["ham"]).step(Batch({"text": ["hello"]}, [None]))
     >>> encode_scores(scores, ids=["m-1"], model="spam", partition=Partition("mail", 0), offsets=[7])[0][:51]
     b'{"id":"m-1","prediction":"ham","posterior":{"ham":1'

@@ -62,7 +62,7 @@ def judged(rows: Rows, half_life: int | None, config: str = "spam") -> tuple[Eva
         scores = model.step(batch)
         spent += time.process_time() - began
         judgement.add(scores, batch.labels)
-    return judgement.figures(model.classes), judgement.outcomes(), spent
+    return judgement.figures(model.classes_), judgement.outcomes(), spent
 
 
 def costs(name: str, rows: Rows) -> list[str]:

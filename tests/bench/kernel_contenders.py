@@ -22,7 +22,7 @@ from streamnb.base.batch import Batch, Label
 from streamnb.cli.peers.sklearn import FEATURES
 from streamnb.cli.peers.vowpal import OPTIONS, own_words
 from streamnb.config import Settings, load_settings
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from tests.bench.common import ROOT, Stream
 
 VW = f"{OPTIONS} -l 5"

@@ -9,7 +9,7 @@ import numpy as np
 
 from streamnb.base.batch import Batch, Label
 from streamnb.naive_bayes import _kernel
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from tests.bench.common import Stream, progress
 from tests.bench.kernel_contenders import SPAM, built, shipped
 from tests.bench.kernel_growth import BATCH, PER_MESSAGE, Row, memory_of_process, texts_of
@@ -39,11 +39,11 @@ def by_flood(stream: Stream, largest: int) -> list[Row]:
         began = time.perf_counter()
         model.step(Batch({"text": texts}, drawn))
         longest_s = max(longest_s, time.perf_counter() - began)
-        if not budget and model.counts.evicted_tokens:
+        if not budget and model.state.counts.evicted_tokens:
             budget = bytes_of(model)
         most = max(most, bytes_of(model))
         most_resident = max(most_resident, memory_of_process()[0] - resident)
-    progress(f"a flood of {largest:,} words: {model.counts.evicted_tokens:,} were evicted")
+    progress(f"a flood of {largest:,} words: {model.state.counts.evicted_tokens:,} were evicted")
     return [
         {
             "model": SPAM,
@@ -61,8 +61,8 @@ def by_flood(stream: Stream, largest: int) -> list[Row]:
 
 def bytes_of(model: NaiveBayes) -> int:
     """What the arrays of the model's counts take."""
-    assert isinstance(model.counts, _kernel.CountStore)
-    return model.counts.nbytes
+    assert isinstance(model.state.counts, _kernel.CountStore)
+    return model.state.counts.nbytes
 
 
 def accuracy(model: NaiveBayes, stream: Stream, first: int) -> float:

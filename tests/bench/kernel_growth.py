@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamnb.base.batch import Batch, Label
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from tests.bench.common import progress
 from tests.bench.kernel_contenders import SPAM, TEXTBOOK, built, processor_seconds, river_model, shipped
 
@@ -216,7 +216,7 @@ def our_memory(size: int) -> Row:
     for begin in range(0, size, PER_MESSAGE * BATCH):
         end = min(begin + PER_MESSAGE * BATCH, size)
         grow(model, begin, end)
-        held = getattr(model.counts, "nbytes", None)
+        held = getattr(model.state.counts, "nbytes", None)
         arrays.append((memory_of_process()[1] - before[1] if held is None else held) / end)
     row = _memory_row(SPAM, size, before)
     row["arrays, bytes a token"] = arrays[-1]

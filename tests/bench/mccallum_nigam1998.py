@@ -22,11 +22,11 @@ import numpy as np
 
 from streamnb.base.batch import Batch
 from streamnb.evaluation import predictions
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Bernoulli, Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Beta, Laplace
 from streamnb.naive_bayes.features.readers import Terms, Words
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from tests.bench.common import DATA, Stream, machine, markdown, progress, read_stream
 from tests.bench.selection import Presence, information_gain

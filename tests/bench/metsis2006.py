@@ -27,11 +27,11 @@ import numpy as np
 from streamnb.base.batch import Batch, likeliest
 from streamnb.config import build_model, load_settings
 from streamnb.evaluation import predictions
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.priors import FixedPrior
 from streamnb.naive_bayes.event_models.smoothing import Laplace
 from streamnb.naive_bayes.features.readers import Terms
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from tests.bench.common import DATA, ROOT, Stream, machine, markdown, progress, read_stream
 from tests.bench.selection import Presence, information_gain

@@ -78,7 +78,7 @@ def judge(stream: Stream) -> Judged:
         pass
     outcomes = {one.name: one.judgement.outcomes() for one in contenders}
     return Judged(
-        {one.name: one.judgement.figures(one.model.classes) for one in contenders},
+        {one.name: one.judgement.figures(one.model.classes_) for one in contenders},
         {
             (ours, theirs): paired_difference(outcomes[ours], outcomes[theirs])
             for ours, peers in BESIDE.items()

@@ -64,7 +64,7 @@ def models(stream: Stream) -> Iterator[tuple[str, OnlineModel]]:
 def judged(stream: Stream, model: OnlineModel) -> Evaluation:
     """A model's figures over a stream."""
     judgements = [judgement for judgement, _ in evaluate(model, batches(stream))]
-    return judgements[-1].figures(model.classes)
+    return judgements[-1].figures(model.classes_)
 
 
 def batches(stream: Stream) -> Iterator[Batch]:

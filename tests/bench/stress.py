@@ -26,7 +26,7 @@ from streamnb.base.batch import Batch, Floats, Scores
 from streamnb.cli.peers import peer
 from streamnb.config import Settings, build_model, load_settings
 from streamnb.evaluation import OnlineModel, Prequential
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from tests.bench.common import DATA, ROOT, Stream, machine, markdown, progress, read_stream
 from tests.bench.stress_streams import HARD, Hard, hard_streams
 

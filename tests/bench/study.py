@@ -28,10 +28,10 @@ if str(Path(__file__).resolve().parents[2]) not in sys.path:
 
 from streamnb.base.batch import Batch, Floats, Label, Scores
 from streamnb.config import load_settings
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.features.readers import Number, Words
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.message_features import read_message
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.posterior.odds import softmax
 from tests.bench.character_model import CharacterModels
@@ -162,11 +162,11 @@ def _learned_less(
         scores: Scores = model.step(Batch(one, [label]))
         k = len(scores.classes)
         posterior[i, :k], u[i, :k] = scores.posterior[0], scores.u[0]
-        c = model.index[label]
+        c = model.state.index[label]
         more = round(256.0 * learned(posterior[i, c])) / 256.0 - 1.0
-        reading = read_message(model.views, model.tokenizer, one, 0)
-        for view, features in zip(model.views, reading.features, strict=True):
-            change = model.counts[view.name].add if more > 0 else model.counts[view.name].remove
+        reading = read_message(model.state.views, model.state.tokenizer, one, 0)
+        for view, features in zip(model.state.views, reading.features, strict=True):
+            change = model.state.counts[view.name].add if more > 0 else model.state.counts[view.name].remove
             if isinstance(features, dict) and more:
                 change(features, c, abs(more))
     return Said(posterior, u)

@@ -26,7 +26,7 @@ from streamnb.config import (
     verify_snapshot,
 )
 from streamnb.errors import SettingsError, SnapshotError, StreamnbError
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.storage import SnapshotDirectory, write_snapshot
 from tests.fuzz.snapshots import mixed_example
 
@@ -120,7 +120,7 @@ def test_the_exported_counts_are_the_models(tmp_path: Path, suffix: str) -> None
 
     assert tuple(names) == export.COUNTS
     assert found == list(export.counts(model))
-    assert sum(n for *_, n in found) == sum(model.counts["words"].totals)
+    assert sum(n for *_, n in found) == sum(model.state.counts["words"].totals)
 
 
 def test_the_exported_weights_score_as_the_model_does(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_the_exported_weights_score_as_the_model_does(tmp_path: Path) -> None:
 
     assert {row[2] for row in rows.values()} == {"ham"}
     assert score == pytest.approx(
-        model.score_one({"text": text}).log_odds[0][0 if model.classes[0] == "ham" else 1]
+        model.score_one({"text": text}).log_odds[0][0 if model.classes_[0] == "ham" else 1]
     )
     calibrated = list(export.weights(learned(MAIL), ("spam", "ham")))
     assert calibrated[0][2] == "spam"

@@ -48,7 +48,7 @@ def alone(change: str, n: int, n_first: int) -> tuple[Evaluation, Evaluation]:
         judgement = Prequential(warm_up=0)
         for _ in evaluate(model, batches(texts[part], labels[part], 1000), judgement=judgement):
             pass
-        figures.append(judgement.figures(model.classes))
+        figures.append(judgement.figures(model.classes_))
     return figures[0], figures[1]
 
 
@@ -65,7 +65,7 @@ def test_every_candidate_is_judged_as_if_it_were_alone(size: int) -> None:
         texts, labels = mails(300)
         for _ in evaluate(model, batches(texts[:140], labels[:140], 1000), judgement=judgement):
             pass
-        assert figures.log_loss == pytest.approx(judgement.figures(model.classes).log_loss, rel=1e-12)
+        assert figures.log_loss == pytest.approx(judgement.figures(model.classes_).log_loss, rel=1e-12)
     assert found.given.log_loss == pytest.approx(alone("", 300, 140)[1].log_loss, rel=1e-12)
     assert found.given.n == 160
 

@@ -46,9 +46,9 @@ from streamnb.naive_bayes import (
     Multivariate,
     Tokenizer,
 )
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Laplace
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.storage import snapshot_file
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports import jsonl, topics

@@ -34,12 +34,12 @@ from streamnb.errors import (
     StorageError,
 )
 from streamnb.evaluation import LiveEvaluation
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.priors import UniformPrior
 from streamnb.naive_bayes.event_models.smoothing import Laplace
 from streamnb.naive_bayes.features.readers import Number, WordPairs, Words
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.storage import snapshot_file
 from streamnb.storage.directory import SnapshotDirectory
@@ -391,7 +391,7 @@ def test_a_score_never_knows_its_own_label() -> None:
         score = next(scores)
         text = batch.fields["text"][0]
         assert score["posterior"] == model.predict_proba_one({"text": text})
-        assert score["learned"] == model.learned
+        assert score["learned"] == model.learned_
         model.learn_one({"text": text}, batch.labels[0])
     assert next(scores, None) is None
     assert it.model.digest() == model.digest()

@@ -17,7 +17,7 @@ from streamnb.config import Settings, build_guard
 from streamnb.engine.guard import Guard, GuardSettings
 from streamnb.engine.settings import Pace
 from streamnb.errors import SettingsError, SnapshotError
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.transports.memory import CRASH, Mark
 from streamnb.wire.message import Decoder, MessageFields
@@ -55,7 +55,7 @@ def test_F3_a_source_teaches_its_quota_and_no_more() -> None:
     scores = guard.step(model, P0, range(8), batch(senders, ["spam"] * 8))
 
     assert scores.flags.tolist() == [0, 0, 8, 8, 0, 0, 0, 8]
-    assert model.learned == 5
+    assert model.learned_ == 5
 
 
 def test_a_window_is_a_fixed_number_of_offsets_of_a_partition() -> None:
@@ -75,15 +75,15 @@ def test_F3_what_the_model_is_certain_of_is_not_learned() -> None:
     scores = guard.step(model, P0, range(50), Batch({"text": ["win money prize"] * 50}, ["spam"] * 50))
     certain = scores.flags == Flag.CERTAIN
     assert certain[-1]
-    assert model.learned == 2 + np.count_nonzero(~certain)
+    assert model.learned_ == 2 + np.count_nonzero(~certain)
     assert (scores.posterior[certain, 0] >= 0.95).all()
     assert (scores.posterior[~certain, 0] < 0.95).all()
 
-    before = model.learned
+    before = model.learned_
     wrong = guard.step(model, P0, [50], Batch({"text": ["win money prize"]}, ["ham"]))
 
     assert wrong.flags.tolist() == [0]
-    assert model.learned == before + 1
+    assert model.learned_ == before + 1
 
 
 def test_an_only_class_is_learned_however_certain() -> None:
@@ -91,7 +91,7 @@ def test_an_only_class_is_learned_however_certain() -> None:
     guard, model = Guard(GuardSettings(learn_below=0.5)), NaiveBayes(TEXT_ONLY)
     guard.step(model, P0, range(5), Batch({"text": ["win"] * 5}, ["spam"] * 5))
 
-    assert model.learned == 5
+    assert model.learned_ == 5
 
 
 @settings(deadline=None, max_examples=20)
@@ -184,7 +184,7 @@ def test_what_was_not_learned_is_counted() -> None:
     guarded = it.metrics.registry.get_sample_value("streamnb_guarded_total", {"reason": "quota"})
 
     assert guarded
-    assert summary.learned == it.model.learned
+    assert summary.learned == it.model.learned_
     assert summary.scored == 60
 
 

@@ -15,7 +15,7 @@ from streamnb.base.record import Partition, RecordBatch
 from streamnb.config import decode_settings
 from streamnb.engine.dead_letters import CUT_BYTES, DeadLetterLimits
 from streamnb.errors import SettingsError
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.wire.message import Decoder, MessageFields
 from tests.engine.test_engine import assert_everything_is_accounted_for, message, plain_loop, rig

@@ -14,7 +14,7 @@ from streamnb.base.record import Partition
 from streamnb.engine.recovery import CatchUp, skip
 from streamnb.engine.settings import EngineSettings
 from streamnb.errors import AccountingError, PositionError, SnapshotError
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import CRASH, Crash, MemoryLog, MemorySource

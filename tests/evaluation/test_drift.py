@@ -222,7 +222,7 @@ def test_the_table_lists_the_changes_or_says_that_there_was_none(capsys: pytest.
     """Only the first of very many changes are listed; without a detector, drift is not mentioned."""
     for shares, expected in (
         ([0.02, 0.7], "drift seen by"),
-        ([0.02, 0.7] * 20, "those are the first 20"),
+        ([0.02, 0.7] * 20, "the table shows the first 20"),
         ([0.02], "No drift was seen."),
     ):
         judgement = Prequential(drift=DriftWatch("ADWIN"))

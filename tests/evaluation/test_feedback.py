@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Label
 from streamnb.evaluation import Feedback, Mode, evaluate
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 
 TEXTS = ["free cash", "lunch noon", "free lunch", "cash", "noon", "free noon cash", "lunch"] * 6
@@ -82,5 +82,5 @@ def test_feedback_of_everything_is_no_feedback_at_all(mode: Mode) -> None:
     (*_, (expected, _)) = evaluate(plain, batches(7))
     (*_, (found, _)) = evaluate(model, batches(7), Feedback(mode, share=1.0))
     # Compared as text, because the calibration error of too few messages is NaN, which equals nothing.
-    assert repr(found.tally.figures(model.classes)) == repr(expected.tally.figures(plain.classes))
+    assert repr(found.tally.figures(model.classes_)) == repr(expected.tally.figures(plain.classes_))
     assert model.digest() == plain.digest()

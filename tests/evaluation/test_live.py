@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from streamnb.base.batch import Batch, Label
 from streamnb.evaluation import Prequential
 from streamnb.evaluation.live import LiveEvaluation
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from tests.engine.test_engine import rig, stream
 
@@ -28,7 +28,7 @@ def test_the_metrics_are_the_figures_of_an_evaluation() -> None:
         scores = model.step(batch)
         live.add(scores, batch.labels)
         judgement.add(scores, batch.labels)
-    figures = judgement.figures(model.classes)
+    figures = judgement.figures(model.classes_)
     for over, expected in (("all", figures), ("window", figures.window)):
         for name in ("accuracy", "log_loss", "brier", "ece"):
             assert registry.get_sample_value(f"streamnb_{name}", {"over": over}) == getattr(expected, name)
@@ -90,7 +90,7 @@ def test_the_engine_judges_what_it_scored(caplog: pytest.LogCaptureFixture) -> N
         for outcome in ("judged", "new_class")
     ]
     assert sum(found) == summary.learned
-    assert found[1] == len(judged.model.classes)
+    assert found[1] == len(judged.model.classes_)
     assert any("labelled messages judged: accuracy 0." in record.message for record in caplog.records)
     assert judged.model.digest() == plain.model.digest()
     assert judged.published() == plain.published()

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Label, Scores
 from streamnb.evaluation import Evaluation, Prequential, evaluate, predictions
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Laplace
 from streamnb.naive_bayes.features.readers import Words
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 
 NAN = math.nan
@@ -93,7 +93,7 @@ def test_a_class_refused_at_the_limit_is_always_new() -> None:
     model = NaiveBayes(TEXT_ONLY, classes_max=2)
     batches = [Batch({"text": ["x", "y", "z", "z", "x"]}, ["a", "b", "c", "c", "a"])] * 2
     (*_, (judgement, _)) = evaluate(model, batches)
-    found = judgement.figures(model.classes)
+    found = judgement.figures(model.classes_)
     assert (found.n, found.new_class, found.classes) == (10, 2 + 4, ["a", "b"])
     assert found.accuracy == 1.0
 
@@ -169,7 +169,7 @@ def test_evaluating_is_scoring_before_learning() -> None:
     view = View("words", Words(), Multinomial(Laplace(1.0), "counts", "smooth"))
     plain, loss, hits, judged = NaiveBayes([view], head="product"), 0.0, 0, 0
     for text, label in zip(texts, labels, strict=True):
-        if label is not None and label in plain.classes:
+        if label is not None and label in plain.classes_:
             p = plain.predict_proba_one({"text": text})
             judged += 1
             loss -= math.log(p[label])
@@ -181,7 +181,7 @@ def test_evaluating_is_scoring_before_learning() -> None:
             Batch({"text": texts[i : i + size]}, labels[i : i + size]) for i in range(0, len(texts), size)
         ]
         (*_, (judgement, scores)) = evaluate(model, batches)
-        found = judgement.figures(model.classes)
+        found = judgement.figures(model.classes_)
         assert (found.n, found.new_class) == (30, 2)
         assert found.accuracy == hits / judged
         assert found.log_loss == pytest.approx(loss / judged, rel=1e-12)

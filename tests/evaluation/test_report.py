@@ -11,8 +11,8 @@ from streamnb.base.batch import Batch, Label
 from streamnb.errors import SettingsError
 from streamnb.evaluation import Prequential, check_plotly, evaluate, render_report
 from streamnb.evaluation import report as page
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.informative import most_informative_tokens
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from tests.cli.test_cli import SPAM, streamnb
 from tests.support.streams import lines_of
@@ -26,9 +26,9 @@ def drawn(labels: list[Label | None]) -> tuple[str, page.Course]:
     texts = [f"word{i % 7} {label} {HOSTILE}" for i, label in enumerate(labels)]
     batches = [Batch({"text": texts[i : i + 10]}, labels[i : i + 10]) for i in range(0, len(texts), 10)]
     for _ in evaluate(model, batches, judgement=judgement):
-        course.note(judgement, model.classes, len(model.counts["words"].rows))
-    figures = judgement.figures(model.classes)
-    tokens = most_informative_tokens(model)
+        course.note(judgement, model.classes_, len(model.state.counts["words"].rows))
+    figures = judgement.figures(model.classes_)
+    tokens = most_informative_tokens(model.state)
     return render_report("a & b", course, figures, judgement.outcomes(), tokens), course
 
 
@@ -90,11 +90,11 @@ def test_the_most_informative_words_are_common_in_one_class_and_absent_in_the_ot
     for _ in range(20):
         model.learn_one({"text": "the lunch"}, "ham")
         model.learn_one({"text": "the prize"}, "spam")
-    assert most_informative_tokens(NaiveBayes(TEXT_ONLY)) == {}
+    assert most_informative_tokens(NaiveBayes(TEXT_ONLY).state) == {}
     model.learn_one({"text": "once"}, "spam")
-    found = most_informative_tokens(model)
+    found = most_informative_tokens(model.state)
     assert found["ham"][0][0] == "lunch"
     words = [word for word, _ in found["spam"]]
     assert words.index("prize") < words.index("once")
     assert "the" not in words[:2]
-    assert most_informative_tokens(model, top=1)["spam"] == found["spam"][:1]
+    assert most_informative_tokens(model.state, top=1)["spam"] == found["spam"][:1]

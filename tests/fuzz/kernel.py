@@ -16,12 +16,12 @@ import numpy as np
 
 from streamnb.base.batch import Batch, Scores
 from streamnb.cli.demo.mailbox import mailbox
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSmoothing, Smoothing
 from streamnb.naive_bayes.features.entities import Whole
 from streamnb.naive_bayes.features.readers import Category, CharacterGrams, Ends, Reader, WordPairs, Words
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 
 PIECES = (

@@ -26,7 +26,7 @@ from streamnb.engine.processing import Processing
 from streamnb.engine.progress import Progress
 from streamnb.engine.settings import Pace
 from streamnb.evaluation.live import LiveEvaluation
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.transports.memory import MemoryClock, MemoryLog, MemorySink
 from streamnb.wire.message import Decoder, MessageFields

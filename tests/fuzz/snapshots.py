@@ -281,7 +281,7 @@ def outcome_of(data: bytes) -> str:
     numbers: list[object] = [1.0, None, 3.0]
     columns: dict[str, list[object]] = {"text": [*texts], "amount": numbers, "a": numbers, "b": numbers}
     columns["country"] = ["n", None, "neurips"]
-    if all(isinstance(label, str) for label in model.classes):
+    if all(isinstance(label, str) for label in model.classes_):
         with np.errstate(all="ignore"):  # numbers near 1e308 are possible, and their sums overflow
             batch = Batch(columns, [None, "spam", "ham"], times=[900.0, None, 1e9], partition="mail-0")
             guard.step(model, Partition("mail", 0), range(3), batch)

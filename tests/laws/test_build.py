@@ -84,7 +84,7 @@ def _run(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
 WHICH = """
 from streamnb.naive_bayes import _kernel
 from streamnb import TEXT_ONLY, NaiveBayes, errors
-print(_kernel.compiled, NaiveBayes(TEXT_ONLY).compiled, errors.__file__)
+print(_kernel.compiled, NaiveBayes(TEXT_ONLY).state.compiled, errors.__file__)
 """
 
 

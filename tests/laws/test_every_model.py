@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Label
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import (
     Bernoulli,
     Binned,
@@ -23,7 +24,6 @@ from streamnb.naive_bayes.event_models.priors import FallbackPrior
 from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace, NoSmoothing
 from streamnb.naive_bayes.features.readers import Categories, Category, Flags, Number, Numbers, Terms, Words
 from streamnb.naive_bayes.model.message_features import read_message
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import EVERY_FIELD, View
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
 from streamnb.naive_bayes.statistics.scatter import Scatter
@@ -90,7 +90,7 @@ Stream = list[tuple[dict[str, object], str, float]]
 def _readable(make: Callable[[], NaiveBayes], stream: Stream) -> Stream:
     """A block that reads every field refuses a mapping; only the model of terms is given one."""
     model = make()
-    has_terms = any(isinstance(view.reader, Terms) for view in model.views)
+    has_terms = any(isinstance(view.reader, Terms) for view in model.state.views)
     return [
         ({name: value for name, value in x.items() if has_terms or name != "terms"}, y, weight)
         for x, y, weight in stream
@@ -160,12 +160,12 @@ def test_an_explanation_adds_up(make: Callable[[], NaiveBayes], stream: Stream, 
     model = _learned(make, _readable(make, stream))
     explanation = model.explain_one(x)
     if explanation is None:
-        assert len(model.active()) < 2
+        assert len(model.state.active()) < 2
         return
     a, b = explanation.classes
     scores = model.score_one(x)
     u = dict(zip(scores.classes, scores.u[0].tolist(), strict=True))
-    if model.head is None:
+    if model.state.head is None:
         u.update(model.joint_log_likelihood(x))
     if all(map(math.isfinite, u.values())):
         assert explanation.total == pytest.approx(u[a] - u[b], rel=1e-9, abs=1e-9)
@@ -187,27 +187,27 @@ def test_what_is_unlearned_leaves_no_trace(
     for x, y, weight in more:
         model.unlearn_one(x, y, weight)
     assert model.digest()["order_free"] == expected.digest()["order_free"]
-    assert model.class_counts[: len(expected.classes)] == expected.class_counts
+    assert model.state.class_counts[: len(expected.classes_)] == expected.state.class_counts
     restored = make()
     frozen = model.freeze()
     restored.restore(frozen.values, frozen.sections)
     for x, _, _ in stream:
         assert restored.predict_proba_one(x) == model.predict_proba_one(x)
-    for view, block in model.statistics.items():
-        other = expected.statistics[view]
+    for view, block in model.state.statistics.items():
+        other = expected.state.statistics[view]
         if not isinstance(block, NumberBlock) or not isinstance(other, NumberBlock):
             if isinstance(block, Scatter) and isinstance(other, Scatter):
                 assert sorted(block.names) == sorted(other.names)
             continue
         assert block.numbers.keys() == other.numbers.keys()
         for name, moments in block.numbers.items():
-            for c in range(len(expected.classes)):
+            for c in range(len(expected.classes_)):
                 assert moments.n[c] == other.numbers[name].n[c]
                 assert moments.mean[c] == pytest.approx(other.numbers[name].mean[c], abs=1e-9)
                 assert moments.squares[c] == pytest.approx(other.numbers[name].squares[c], abs=1e-6)
     # Moments round: where all numbers were equal, a trace of others is left.
-    numbers = len(model.token_statistics()) < len(model.views)
-    if model.head is None and not numbers and len(model.classes) == len(expected.classes):
+    numbers = len(model.state.token_statistics()) < len(model.state.views)
+    if model.state.head is None and not numbers and len(model.classes_) == len(expected.classes_):
         for x, _, _ in stream:
             assert _close(model.predict_proba_one(x), expected.predict_proba_one(x))
 
@@ -236,7 +236,7 @@ def test_two_models_add_up_to_the_whole(
         assert model.digest()["order_free"] == before
         return
     assert model.digest()["order_free"] == whole.digest()["order_free"]
-    if model.head is None and make is not MODELS["ranges, learned"]:  # whose edges follow the order
+    if model.state.head is None and make is not MODELS["ranges, learned"]:  # whose edges follow the order
         for x, _, _ in first + second:
             assert _close(model.predict_proba_one(x), whole.predict_proba_one(x))
     model.subtract(other)
@@ -284,17 +284,17 @@ def test_linear_weights_are_the_model(
     """To 1e-9, for messages of known features that lack no number."""
     stream, queries = _readable(make, stream), _readable(make, queries)
     model = _learned(make, stream)
-    labels = sorted(model.classes[c] for c in model.active())
+    labels = sorted(model.classes_[c] for c in model.state.active())
     if len(labels) < 2:
         with pytest.raises(ValueError, match="two labelled classes"):
             model.linear_weights()
         return
     a, b = labels[:2]
     intercept, weights = model.linear_weights((a, b))
-    view = model.views[0]
+    view = model.state.views[0]
     for x, _, _ in queries:
         columns = {name: [value] for name, value in x.items()}
-        (features,) = read_message(model.views, model.tokenizer, columns, 0).features
+        (features,) = read_message(model.state.views, model.state.tokenizer, columns, 0).features
         if isinstance(features, float):
             features = {} if math.isnan(features) else {"": features}
         known = {key for key in features if (view.name, key) in weights}
@@ -342,13 +342,13 @@ def test_where_tokens_were_evicted_a_count_stops_at_0_and_is_counted() -> None:
         model.learn_one({"text": text}, "ham")
     for text in texts:
         model.unlearn_one({"text": text}, "ham")
-    assert model.fell_short > 0
-    assert model.class_counts == [0.0]
-    assert len(model.counts) == 0
+    assert model.state.fell_short > 0
+    assert model.state.class_counts == [0.0]
+    assert len(model.state.counts) == 0
     restored = NaiveBayes(max_tokens=16)
     frozen = model.freeze()
     restored.restore(frozen.values, frozen.sections)
-    assert restored.fell_short == model.fell_short
+    assert restored.state.fell_short == model.state.fell_short
 
 
 def test_a_merge_past_the_cap_lets_the_rarest_go() -> None:
@@ -358,5 +358,5 @@ def test_a_merge_past_the_cap_lets_the_rarest_go() -> None:
         first.learn_one({"text": f"common a{i}"}, "ham")
         second.learn_one({"text": f"common b{i}"}, "spam")
     first.merge(second)
-    assert len(first.counts) <= 16
-    assert first.counts["words"].rows["common"] == [15.0, 15.0]
+    assert len(first.state.counts) <= 16
+    assert first.state.counts["words"].rows["common"] == [15.0, 15.0]

@@ -10,10 +10,10 @@ import math
 import pytest
 
 from streamnb.naive_bayes.estimators import MultinomialNB
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import NoSmoothing
 from streamnb.naive_bayes.features.readers import Words
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 
 HAM = ["deadline for the draft", "the deadline moved", "reviews of the draft are in", "lunch at noon today"]

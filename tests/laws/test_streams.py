@@ -56,7 +56,7 @@ def _batches(stream: str) -> Iterator[Batch]:
 def _figures(stream: str, config: str) -> Evaluation:
     model = build(load_settings(CONFIGS / config))
     (*_, (judgement, _)) = evaluate(model, _batches(stream))
-    return judgement.figures(model.classes)
+    return judgement.figures(model.classes_)
 
 
 @pytest.mark.parametrize("stream", TABLE)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Label, Scores
 from streamnb.cli.demo.mailbox import mailbox
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.naive_bayes.posterior.calibrated_head import (
     EVIDENCE_RATE,
@@ -47,7 +47,7 @@ def test_no_labels_push_the_head_out_of_its_bounds(messages: list[tuple[str, flo
     rounding loses of G. The labels are the worst there are: each the one the model held least likely.
     """
     model = NaiveBayes(TEXT_ONLY)
-    head = model.head
+    head = model.state.head
     assert head is not None
     classes = [f"class {c}" for c in range(n_classes)]
     for text, weight in messages:
@@ -104,8 +104,8 @@ def test_labels_that_are_wrong_at_random_become_the_share_that_is_believed_wrong
     noisy = [(text, other[label] if random.random() < 0.1 else label) for text, label in mails(5000)]
     model = NaiveBayes(TEXT_ONLY)
     scores = step(model, noisy)
-    assert model.head is not None
-    eps = 1.0 / (1.0 + math.exp(-model.head.eta))
+    assert model.state.head is not None
+    eps = 1.0 / (1.0 + math.exp(-model.state.head.eta))
     assert eps / 2 == pytest.approx(0.1, abs=0.02)
     settled = scores.posterior[2000:]
     labels = np.array([scores.classes.index(label) for _, label in noisy])[2000:]
@@ -126,7 +126,7 @@ def test_merged_parts_score_as_one_that_learned_all(order: list[int]) -> None:
     merged = parts[order[0]]
     for i in order[1:]:
         merged.merge(parts[i])
-    assert merged.learned == whole.learned
+    assert merged.learned_ == whole.learned_
     assert merged.digest()["order_free"] == whole.digest()["order_free"]
     assert np.mean(losses(step(merged, rest), rest)) < np.mean(losses(step(whole, rest), rest)) + 0.02
 

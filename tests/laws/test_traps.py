@@ -16,11 +16,12 @@ from streamnb.config import load_settings
 from streamnb.errors import RecordError
 from streamnb.evaluation import predictions
 from streamnb.naive_bayes.estimators import MultinomialNB
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace
 from streamnb.naive_bayes.features.readers import Category, Number, Words
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.scoring import evidence_of
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.naive_bayes.statistics.moments import Moments
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
@@ -101,7 +102,7 @@ def test_T1_the_shipped_configurations_do_not_fall(config: str, rare_at: int) ->
     assert not scores.known_tokens.any()
     assert scores.unknown_tokens[-1] == 40
     assert predictions(scores) == ["ham"] * len(texts)
-    spam = model.classes.index("spam")
+    spam = model.classes_.index("spam")
     assert scores.posterior[:, spam].max() < 0.5
     for text in texts[::7]:
         explanation = model.explain_one({"text": text}, ("ham", "spam"))
@@ -121,8 +122,8 @@ def test_T1_unknown_words_are_nothing_to_every_text_view(n: int) -> None:
         model.learn_one({"text": text}, label)
     letters = "ыжщюэ"  # shares no character run with the corpus, digits included
     text = " ".join(letters[i % 5] * (5 + i) for i in range(n))
-    reading = read_message(model.views, model.tokenizer, {"text": [text]}, 0)
-    phi = model.evidence(reading, model.active()).phi
+    reading = read_message(model.state.views, model.state.tokenizer, {"text": [text]}, 0)
+    phi = evidence_of(model.state, reading, model.state.active()).phi
     assert len(phi) == 4 * 4 + 2
     assert phi[:16] == [[0.0, 0.0]] * 16
     assert all(abs(value) <= 2.0 for row in phi[16:] for value in row)
@@ -138,7 +139,7 @@ def test_T2_what_a_class_gives_out_is_one(smoothing: Laplace | Dirichlet) -> Non
     model = MultinomialNB(smoothing=smoothing)
     for text, label in _t1_corpus():
         model.learn_one(text, label)
-    counts = model._model.counts["terms"]
+    counts = model.state.counts["terms"]
     prior = {"ham": math.log(1000 / 1010), "spam": math.log(10 / 1010)}
     words = [*counts.rows, "neurips"] if isinstance(smoothing, Dirichlet) else [*counts.rows]
     for label in ("ham", "spam"):
@@ -221,13 +222,13 @@ def test_T12_T14_T15_T16_a_bad_count_refuses_the_message_whole(bad: dict[str, fl
     model = MultinomialNB()
     model.learn_one({"a": 1, "b": 2}, "ham")
     model.learn_one({"b": 1, "c": 1}, "spam")
-    before = model._model.digest()
+    before = model.digest()
     for attempt in range(2):
         with pytest.raises(ValueError, match="count of 'b'"):
             model.learn_one(bad, ("ham", "new")[attempt])
         with pytest.raises(ValueError, match="count of 'b'"):
             model.predict_proba_one(bad)
-    assert model._model.digest() == before
+    assert model.digest() == before
     assert model.class_counts == {"ham": 1.0, "spam": 1.0}
 
 
@@ -291,7 +292,7 @@ def test_T21_no_label_is_not_a_class() -> None:
     """The message is scored, and nothing is learned."""
     model = NaiveBayes(TEXT_ONLY)
     scores = model.step(Batch({"text": ["a", "b"]}, [None, None]))
-    assert (model.classes, model.learned, scores.learned.tolist()) == ([], 0, [0, 0])
+    assert (model.classes_, model.learned_, scores.learned.tolist()) == ([], 0, [0, 0])
     assert model.digest() == NaiveBayes(TEXT_ONLY).digest()
 
 
@@ -383,7 +384,7 @@ def test_T32_units_do_not_matter(unit: float) -> None:
 
 def _moments(model: NaiveBayes) -> Moments:
     """The moments of the number x."""
-    return cast("NumberBlock", model.statistics["x"]).numbers["x"]
+    return cast("NumberBlock", model.state.statistics["x"]).numbers["x"]
 
 
 @pytest.mark.parametrize("missing", [math.nan, math.inf, -math.inf, None])
@@ -392,7 +393,7 @@ def test_T33_a_missing_number_is_learned_as_missing(missing: float | None) -> No
     rows = _normals(0.0, 3.0, 100)
     with_it, without = _numbers([*rows, (missing, "a")]), _numbers(rows)
     assert _moments(with_it).freeze().tolist() == _moments(without).freeze().tolist()
-    assert with_it.class_counts == [51.0, 50.0] if with_it.classes[0] == "a" else [50.0, 51.0]
+    assert with_it.state.class_counts == [51.0, 50.0] if with_it.classes_[0] == "a" else [50.0, 51.0]
     one = _numbers(rows)
     one.learn_one({"x": missing}, "a")
     assert one.digest() == with_it.digest()

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb.naive_bayes.estimators import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Bernoulli, Categorical, Multinomial
 from streamnb.naive_bayes.event_models.priors import FixedPrior, LearnedPrior, Prior, UniformPrior
 from streamnb.naive_bayes.event_models.smoothing import Beta, Laplace, NoSmoothing, Smoothing
 from streamnb.naive_bayes.features.readers import Categories, Category, Flags, Words
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 
 WORDS = ["free", "cash", "hi", "lunch", "noon", "neurips"]

@@ -13,10 +13,10 @@ from streamnb.naive_bayes.estimators import (
     GaussianNB,
     MultinomialNB,
 )
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Bernoulli, Binned, Gaussian
 from streamnb.naive_bayes.event_models.smoothing import Beta, NoSmoothing
 from streamnb.naive_bayes.features.readers import Categories, Flags, Numbers
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.statistics.moments import Moments
 

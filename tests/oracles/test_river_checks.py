@@ -11,15 +11,14 @@ from streamnb.naive_bayes.estimators import (
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
-    Estimator,
     GaussianDiscriminant,
     GaussianNB,
-    MixedNB,
     MultinomialNB,
+    NaiveBayes,
 )
 
 Metrics: Any = metrics
-ESTIMATORS: list[Estimator] = [
+ESTIMATORS: list[NaiveBayes] = [
     BernoulliNB(),
     MultinomialNB(),
     MultinomialNB(weight="boolean", unknown="skip"),
@@ -29,7 +28,7 @@ ESTIMATORS: list[Estimator] = [
     GaussianNB(variance="shared", robust=0.001),
     GaussianDiscriminant(),
     GaussianDiscriminant(covariance="class"),
-    MixedNB(),
+    NaiveBayes(),
 ]
 CHECKS = [
     pytest.param(model, check, id=f"{type(model).__name__}-{m}-{i}-{getattr(check, '__name__', 'check')}")
@@ -39,13 +38,13 @@ CHECKS = [
 
 
 @pytest.mark.parametrize(("model", "check"), CHECKS)
-def test_rivers_estimator_checks_pass(model: Estimator, check: Any) -> None:  # noqa: ANN401
+def test_rivers_estimator_checks_pass(model: NaiveBayes, check: Any) -> None:  # noqa: ANN401
     """As `river.checks.check_estimator` runs them."""
     check(model.clone())
 
 
 @pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
-def test_nothing_is_skipped(model: Estimator) -> None:
+def test_nothing_is_skipped(model: NaiveBayes) -> None:
     """No list of exceptions, and the checks of batches are there."""
     names = [getattr(check, "__name__", "") for check in checks.yield_checks(model)]
     assert model._unit_test_skips() == set()
@@ -57,7 +56,7 @@ WORDS = [MultinomialNB(), ComplementNB(), BernoulliNB()]
 
 
 @pytest.mark.parametrize("model", WORDS, ids=lambda model: type(model).__name__)
-def test_a_pipeline_learns_mail(model: Estimator) -> None:
+def test_a_pipeline_learns_mail(model: NaiveBayes) -> None:
     """Behind BagOfWords, under `progressive_val_score`."""
     stream: Any = [(m["text"], m["label"] == "spam") for m in mailbox(0, 300) if m["label"] and m["text"]]
     pipeline: Any = compose.Pipeline(
@@ -87,7 +86,7 @@ def test_an_ensemble_of_them_votes() -> None:
 
 
 @pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
-def test_a_pickled_estimator_goes_on(model: Estimator) -> None:
+def test_a_pickled_estimator_goes_on(model: NaiveBayes) -> None:
     """What it learned, and what it learns next, is the same."""
     first = model.clone()
     for i in range(20):
@@ -96,4 +95,4 @@ def test_a_pickled_estimator_goes_on(model: Estimator) -> None:
     for one in (first, second):
         one.learn_one({"a": 2, "c": 1}, True)
     assert first.predict_proba_one({"a": 1, "b": 1}) == second.predict_proba_one({"a": 1, "b": 1})
-    assert first._model.digest() == second._model.digest()
+    assert first.digest() == second.digest()

@@ -95,7 +95,7 @@ def test_what_version_1_0_kept_whole_is_kept_whole() -> None:
     """`tokens.whole` under its new name, in settings and statistics: 1,000 is still one token."""
     _, settings, model = restored(VERSION_1_0)
     assert settings.tokens.keep_whole == ("urls", "numbers")
-    assert "1,000" in model.counts["words"].rows
+    assert "1,000" in model.state.counts["words"].rows
 
 
 def test_the_reader_edges_of_version_1_0_is_ends() -> None:
@@ -103,7 +103,7 @@ def test_the_reader_edges_of_version_1_0_is_ends() -> None:
     _, settings, model = restored(VERSION_1_0)
     view = settings.views[2]
     assert (view.name, view.reader) == ("edges", Ends(n=2))
-    assert "hwin" in model.counts["edges"].rows
+    assert "hwin" in model.state.counts["edges"].rows
 
 
 @pytest.mark.parametrize("part", ["settings", "statistics"])

@@ -45,7 +45,7 @@ from streamnb.engine.model import Model
 from streamnb.engine.settings import EngineSettings, Pace, SnapshotSettings, Summary
 from streamnb.errors import DeliveryError, StorageError, TransportError
 from streamnb.evaluation import LiveEvaluation
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.storage import snapshot_file
 from streamnb.storage.directory import SnapshotDirectory

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 
 from streamnb.base.batch import Scores
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 from streamnb.naive_bayes.statistics.token_counts import NoTally
 
@@ -31,9 +31,9 @@ def held(model: NaiveBayes) -> tuple[object, ...]:
         for name, array in frozen.sections.items()
         if not name.startswith(("token", "index")) and name != "counts"
     }
-    rows = {view: sorted(model.counts[view].rows.items()) for view in model.counts}
-    sizes: dict[str, object] = {view: len(model.counts[view].rows) for view in model.counts}
-    for view, tally in ((name, each.tally) for name, each in model.token_statistics().items()):
+    rows = {view: sorted(model.state.counts[view].rows.items()) for view in model.state.counts}
+    sizes: dict[str, object] = {view: len(model.state.counts[view].rows) for view in model.state.counts}
+    for view, tally in ((name, each.tally) for name, each in model.state.token_statistics().items()):
         if isinstance(tally, NoTally):
             continue
         if isinstance(tally, FieldTotals):

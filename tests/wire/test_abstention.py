@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Scores
 from streamnb.base.record import Partition
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.wire.abstention import PREDICTED, REASONS, Abstain
 from streamnb.wire.score import encode_scores

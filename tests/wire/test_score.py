@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from streamnb.base.batch import Batch, Flag, Floats, Scores, likeliest
 from streamnb.base.record import Partition, RecordBatch
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.priors import LearnedPrior
 from streamnb.naive_bayes.event_models.smoothing import Laplace, NoSmoothing
 from streamnb.naive_bayes.features.readers import Number, WordPairs, Words
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.wire.message import Decoder, MessageFields
 from streamnb.wire.score import encode_scores

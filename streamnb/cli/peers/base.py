@@ -32,8 +32,8 @@ class Peer(ABC):
 
     def __init__(self, fields: Sequence[str], classes: Sequence[Label]) -> None:
         self.fields = tuple(fields)
-        self.classes = list(classes)
-        self._learned = np.zeros(len(self.classes))
+        self.classes_ = list(classes)
+        self._learned = np.zeros(len(self.classes_))
 
     @abstractmethod
     def log_scores(self, texts: list[str]) -> list[list[float]]:
@@ -54,7 +54,7 @@ class Peer(ABC):
         DataError
             A label is not among the classes.
         """
-        index = {label: c for c, label in enumerate(self.classes)}
+        index = {label: c for c, label in enumerate(self.classes_)}
         texts = self._texts(batch)
         for label in batch.labels:
             if label is not None and label not in index:
@@ -63,7 +63,7 @@ class Peer(ABC):
                     "List every class in `model.classes`, or leave it empty to find them in the file.",
                 )
         columns = [None if label is None else index[label] for label in batch.labels]
-        u = np.empty((len(texts), len(self.classes)))
+        u = np.empty((len(texts), len(self.classes_)))
         for begin in range(0, len(texts), self.lag):
             part = slice(begin, begin + self.lag)
             u[part] = self.log_scores(texts[part])
@@ -87,7 +87,7 @@ class Peer(ABC):
                 self._learned[c] += 1
         zeros = np.zeros(n, np.int64)
         return Scores(
-            classes=tuple(self.classes),
+            classes=tuple(self.classes_),
             n_classes=zeros + width,
             posterior=posterior,
             log_odds=np.full((n, width), math.nan),

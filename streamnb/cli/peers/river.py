@@ -29,10 +29,10 @@ class RiverNB(Peer):
         (text,) = texts
         joint = self._model.joint_log_likelihood(self._words.transform_one(text))
         if not joint:
-            return [[0.0] * len(self.classes)]
-        return [[joint.get(label, -math.inf) for label in self.classes]]
+            return [[0.0] * len(self.classes_)]
+        return [[joint.get(label, -math.inf) for label in self.classes_]]
 
     def learn(self, texts: list[str], columns: list[int]) -> None:
         """Learn one message."""
         (text,), (c,) = texts, columns
-        self._model.learn_one(self._words.transform_one(text), self.classes[c])
+        self._model.learn_one(self._words.transform_one(text), self.classes_[c])

@@ -34,11 +34,11 @@ class SklearnNB(Peer):
     def log_scores(self, texts: list[str]) -> list[list[float]]:
         """Return the joint log likelihood, or zeros before the first batch was learned."""
         if not self._begun:
-            return [[0.0] * len(self.classes)] * len(texts)
+            return [[0.0] * len(self.classes_)] * len(texts)
         found: list[list[float]] = self._model.predict_joint_log_proba(self._words.transform(texts)).tolist()
         return found
 
     def learn(self, texts: list[str], columns: list[int]) -> None:
         """Learn a batch of messages."""
-        self._model.partial_fit(self._words.transform(texts), columns, classes=range(len(self.classes)))
+        self._model.partial_fit(self._words.transform(texts), columns, classes=range(len(self.classes_)))
         self._begun = True

@@ -37,8 +37,8 @@ class VowpalWabbit(Peer):
         package("vowpalwabbit", "vowpalwabbit")
         from vowpalwabbit import Workspace
 
-        self._two = len(self.classes) <= 2
-        several = "" if self._two else f"--oaa {len(self.classes)} --probabilities"
+        self._two = len(self.classes_) <= 2
+        several = "" if self._two else f"--oaa {len(self.classes_)} --probabilities"
         self._model = Workspace(f"{OPTIONS} {options} {several}")
         self._line = line
 
@@ -46,7 +46,7 @@ class VowpalWabbit(Peer):
         """Return the log of its posterior."""
         (text,) = texts
         answer = self._model.predict(self._line(text))
-        p = [1.0 - answer, answer][: len(self.classes)] if self._two else answer
+        p = [1.0 - answer, answer][: len(self.classes_)] if self._two else answer
         return [[math.log(max(each, P_MIN)) for each in p]]
 
     def learn(self, texts: list[str], columns: list[int]) -> None:

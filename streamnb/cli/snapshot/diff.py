@@ -17,7 +17,7 @@ from streamnb.cli.options import (
 
 if TYPE_CHECKING:
     from streamnb.base import Snapshot
-    from streamnb.naive_bayes import NaiveBayes
+    from streamnb.naive_bayes import NaiveBayes, State
 
 
 def diff(
@@ -97,7 +97,7 @@ def snapshot_difference(before: Snapshot, after: Snapshot, top: int = 10) -> Sna
 
     _, old = restore_model(before)
     _, new = restore_model(after)
-    changes = list(_changes(old, new))
+    changes = list(_changes(old.state, new.state))
     return SnapshotDifference(
         before.digest["all"] == after.digest["all"],
         differences(
@@ -117,10 +117,10 @@ def _positions(snapshot: Snapshot) -> dict[str, object]:
 
 
 def _classes(model: NaiveBayes) -> dict[str, float]:
-    return {str(label): n for label, n in zip(model.classes, model.class_counts, strict=True)}
+    return {str(label): n for label, n in zip(model.classes_, model.state.class_counts, strict=True)}
 
 
-def _changes(old: NaiveBayes, new: NaiveBayes) -> Iterator[Change]:
+def _changes(old: State, new: State) -> Iterator[Change]:
     labels = [*new.classes, *(label for label in old.classes if label not in new.index)]
     for view in sorted({*old.counts, *new.counts}):
         rows = [model.counts[view].rows if view in model.counts else {} for model in (old, new)]

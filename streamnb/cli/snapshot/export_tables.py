@@ -31,9 +31,9 @@ def counts(model: NaiveBayes) -> Iterator[Row]:
     >>> next(counts(model))
     ('words', 'win', 'spam', 1.0)
     """
-    labels = [str(label) for label in model.classes]
-    for view in model.counts:
-        for token, row in model.counts[view].rows.items():
+    labels = [str(label) for label in model.classes_]
+    for view in model.state.counts:
+        for token, row in model.state.counts[view].rows.items():
             for label, n in zip(labels, row, strict=True):
                 if n:
                     yield view, token, label, n
@@ -67,7 +67,7 @@ def weights(snapshot: Snapshot, classes: tuple[Label, Label] | None = None) -> I
         raise SnapshotError(
             f"There are no weights to export: {error}.", "Name two classes: `--classes spam,ham`."
         ) from error
-    positive = str(classes[0] if classes else min(model.classes[c] for c in model.active()))
+    positive = str(classes[0] if classes else min(model.state.classes[c] for c in model.state.active()))
     yield "", "", positive, intercept
     for (view, feature), weight in found.items():
         yield view, feature, positive, weight

@@ -4,9 +4,9 @@ It knows river's base classes, data frames (through narwhals) and the model. It 
 is kept.
 """
 
-from streamnb.naive_bayes.estimators.any_fields import MixedNB
 from streamnb.naive_bayes.estimators.estimator import Estimator
 from streamnb.naive_bayes.estimators.fields import CategoricalNB, GaussianDiscriminant, GaussianNB
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.estimators.words import BernoulliNB, ComplementNB, MultinomialNB
 
 __all__ = [
@@ -16,6 +16,6 @@ __all__ = [
     "Estimator",
     "GaussianDiscriminant",
     "GaussianNB",
-    "MixedNB",
     "MultinomialNB",
+    "NaiveBayes",
 ]

@@ -8,11 +8,10 @@ from typing import Any, Literal, cast
 from streamnb.base import Label
 from streamnb.naive_bayes.estimators.estimator import FIELD, Estimator
 from streamnb.naive_bayes.event_models import Categorical, Gaussian, Multivariate
-from streamnb.naive_bayes.event_models.priors import LearnedPrior, Prior
+from streamnb.naive_bayes.event_models.priors import Prior
 from streamnb.naive_bayes.event_models.smoothing import Laplace, NoSmoothing, Smoothing
 from streamnb.naive_bayes.features.field_tokens import field_of, token_of, value_of
 from streamnb.naive_bayes.features.readers import Categories, Numbers
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
 
@@ -32,6 +31,8 @@ class CategoricalNB(Estimator):
         By default the stream's own shares.
     unknown : {"smooth", "skip"}
         Whether a value that no class has learned takes part, with a count of 0.
+    classes_max, max_tokens, half_life_s, half_life_messages
+        As for `NaiveBayes`.
 
     Raises
     ------
@@ -62,29 +63,37 @@ class CategoricalNB(Estimator):
         smoothing: Smoothing | None = None,
         prior: Prior | None = None,
         unknown: Literal["smooth", "skip"] = "smooth",
+        classes_max: int = 256,
+        max_tokens: int | None = None,
+        half_life_s: float | None = None,
+        half_life_messages: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.smoothing = smoothing
         self.prior = prior
+        self.classes_max = classes_max
+        self.max_tokens = max_tokens
+        self.half_life_s = half_life_s
+        self.half_life_messages = half_life_messages
         self.unknown = unknown
         self._pseudo = smoothing or (NoSmoothing() if alpha == 0 else Laplace(alpha))
         view = View(_VIEW, Categories(FIELD), Categorical(self._pseudo, unknown))
-        self._model = NaiveBayes([view], prior=prior or LearnedPrior(), head="product")
+        self.state = self._built(view)
 
     @property
     def feature_counts(self) -> dict[str, dict[str | float, Counter[Label]]]:
         """A copy of the counts: field to value to class to count."""
         found: dict[str, dict[str | float, Counter[Label]]] = {}
-        for token, row in self._model.counts[_VIEW].rows.items():
-            counts = {label: n for label, n in zip(self._model.classes, row, strict=True) if n}
+        for token, row in self.state.counts[_VIEW].rows.items():
+            counts = {label: n for label, n in zip(self.state.classes, row, strict=True) if n}
             found.setdefault(field_of(token), {})[value_of(token)] = Counter(counts)
         return found
 
     def p_feature_given_class(self, f: object, v: str | float, c: Label) -> float:
         """Return ``(n_vc + alpha) / (N_c + alpha k)`` for value v of field f; 0 where that is 0/0."""
-        fields = self._model.token_statistics()[_VIEW].tally
-        i = self._model.index.get(c, -1)
-        row = self._model.counts[_VIEW].rows.get(token_of(str(f), v), [])
+        fields = self.state.token_statistics()[_VIEW].tally
+        i = self.state.index.get(c, -1)
+        row = self.state.counts[_VIEW].rows.get(token_of(str(f), v), [])
         field = fields.fields.get(str(f))
         totals, k = (field.totals, field.states) if field is not None else ([], 1)
         p = self._pseudo.pseudo_count(sum(row), sum(totals), k)
@@ -116,6 +125,8 @@ class GaussianNB(Estimator):
         deciding alone.
     prior : Prior, optional
         By default the stream's own shares.
+    classes_max, max_tokens, half_life_s, half_life_messages
+        As for `NaiveBayes`.
 
     Raises
     ------
@@ -143,24 +154,32 @@ class GaussianNB(Estimator):
         robust: float = 0.0,
         *,
         prior: Prior | None = None,
+        classes_max: int = 256,
+        max_tokens: int | None = None,
+        half_life_s: float | None = None,
+        half_life_messages: float | None = None,
     ) -> None:
         self.variance = variance
         self.pseudo_observations = pseudo_observations
         self.robust = robust
         self.prior = prior
+        self.classes_max = classes_max
+        self.max_tokens = max_tokens
+        self.half_life_s = half_life_s
+        self.half_life_messages = half_life_messages
         event_model = Gaussian(pseudo_observations, variance, robust)
         view = View(_VIEW, Numbers(FIELD), event_model)
-        self._model = NaiveBayes([view], prior=prior or LearnedPrior(), head="product")
+        self.state = self._built(view)
 
     @property
     def moments(self) -> dict[str, dict[Label, tuple[float, float, float]]]:
         """Name to class to (number of values, mean, maximum likelihood variance)."""
-        block = cast("NumberBlock", self._model.statistics[_VIEW])
+        block = cast("NumberBlock", self.state.statistics[_VIEW])
         return {
             name: {
                 label: (n, mean, squares / n)
                 for label, n, mean, squares in zip(
-                    self._model.classes, moments.n, moments.mean, moments.squares, strict=True
+                    self.state.classes, moments.n, moments.mean, moments.squares, strict=True
                 )
                 if n
             }
@@ -195,6 +214,8 @@ class GaussianDiscriminant(Estimator):
         the pooled variance steadies the covariance. 1 is the lectures' n > d.
     prior : Prior, optional
         By default the stream's own shares.
+    classes_max, max_tokens, half_life_s, half_life_messages
+        As for `NaiveBayes`.
 
     Raises
     ------
@@ -232,12 +253,20 @@ class GaussianDiscriminant(Estimator):
         messages_per_coordinate: float = 1.0,
         *,
         prior: Prior | None = None,
+        classes_max: int = 256,
+        max_tokens: int | None = None,
+        half_life_s: float | None = None,
+        half_life_messages: float | None = None,
     ) -> None:
         if covariance not in {"shared", "class"}:
             raise ValueError(f'`covariance` must be "shared" or "class", not {covariance!r}')
         self.covariance = covariance
         self.messages_per_coordinate = messages_per_coordinate
         self.prior = prior
+        self.classes_max = classes_max
+        self.max_tokens = max_tokens
+        self.half_life_s = half_life_s
+        self.half_life_messages = half_life_messages
         event_model = Multivariate(covariance, messages_per_coordinate)
         view = View(_VIEW, Numbers(FIELD), event_model)
-        self._model = NaiveBayes([view], prior=prior or LearnedPrior(), head="product")
+        self.state = self._built(view)

@@ -12,10 +12,9 @@ from streamnb.base import Label
 from streamnb.naive_bayes.estimators.estimator import FIELD, Estimator, counts_of
 from streamnb.naive_bayes.estimators.frames import Row
 from streamnb.naive_bayes.event_models import Bernoulli, Multinomial
-from streamnb.naive_bayes.event_models.priors import FallbackPrior, LearnedPrior, Prior
+from streamnb.naive_bayes.event_models.priors import FallbackPrior, Prior
 from streamnb.naive_bayes.event_models.smoothing import Beta, Laplace, NoSmoothing, Smoothing
 from streamnb.naive_bayes.features.readers import Terms
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.statistics.counts import Counted
 
@@ -54,27 +53,22 @@ class _WordsNB(Estimator):
 
     _zeros = False
 
-    def _fields(self, x: Row) -> dict[str, object]:
+    def _fields(self, x: Row) -> Mapping[str, object]:
         return {FIELD: counts_of(x)}
 
     @property
     def _counts(self) -> Counted:
-        return self._model.counts[_VIEW]
-
-    @property
-    def classes_(self) -> list[Label]:
-        """The classes, in order of appearance."""
-        return list(self._model.classes)
+        return self.state.counts[_VIEW]
 
     @property
     def feature_counts(self) -> FeatureCounts:
         """The counts: word to class to count."""
-        return FeatureCounts(self._counts, self._model.classes)
+        return FeatureCounts(self._counts, self.state.classes)
 
     @property
     def class_totals(self) -> Counter[Label]:
         """The sum of all counts per class."""
-        return Counter(dict(zip(self._model.classes, self._counts.totals, strict=True)))
+        return Counter(dict(zip(self.state.classes, self._counts.totals, strict=True)))
 
     @property
     def feature_totals(self) -> Counter[str]:
@@ -89,7 +83,7 @@ class _WordsNB(Estimator):
     def _row(self, word: object, c: Label) -> tuple[float, float, int]:
         """Return a word's count in class c, its count in all classes, and the index of c (-1: no class)."""
         row = self._counts.rows.get(str(word), ())
-        i = self._model.index.get(c, -1)
+        i = self.state.index.get(c, -1)
         return (row[i] if row and i >= 0 else 0.0), sum(row), i
 
 
@@ -97,7 +91,6 @@ class _DrawsNB(_WordsNB):
     """The base class of the multinomial and the complement estimator."""
 
     _complement = False
-    _by_default: Prior = LearnedPrior()
 
     def __init__(
         self,
@@ -107,17 +100,23 @@ class _DrawsNB(_WordsNB):
         prior: Prior | None = None,
         weight: Literal["counts", "boolean", "log"] = "counts",
         unknown: Literal["smooth", "skip"] = "smooth",
+        classes_max: int = 256,
+        max_tokens: int | None = None,
+        half_life_s: float | None = None,
+        half_life_messages: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.smoothing = smoothing
         self.prior = prior
+        self.classes_max = classes_max
+        self.max_tokens = max_tokens
+        self.half_life_s = half_life_s
+        self.half_life_messages = half_life_messages
         self.weight = weight
         self.unknown = unknown
         self._smoothing = smoothing or _lidstone(alpha)
         event_model = Multinomial(self._smoothing, weight, unknown, self._complement)
-        self._model = NaiveBayes(
-            [View(_VIEW, Terms(FIELD), event_model)], prior=prior or self._by_default, head="product"
-        )
+        self.state = self._built(View(_VIEW, Terms(FIELD), event_model))
 
     def _more_tags(self) -> set[str]:
         return {tags.POSITIVE_INPUT}
@@ -151,6 +150,8 @@ class MultinomialNB(_DrawsNB):
     unknown : {"smooth", "skip"}
         Whether a token that no class has learned takes part. Smoothed, as in river, it favours the class with
         fewer tokens; skipped, it has no influence.
+    classes_max, max_tokens, half_life_s, half_life_messages
+        As for `NaiveBayes`.
 
     Raises
     ------
@@ -208,6 +209,8 @@ class ComplementNB(_DrawsNB):
         As for `MultinomialNB`.
     unknown : {"smooth", "skip"}
         As for `MultinomialNB`.
+    classes_max, max_tokens, half_life_s, half_life_messages
+        As for `NaiveBayes`.
 
     Raises
     ------
@@ -249,6 +252,8 @@ class BernoulliNB(_WordsNB):
         By default the stream's own shares.
     unknown : {"skip", "smooth"}
         Whether a present word that no class has learned takes part. River skips it.
+    classes_max, max_tokens, half_life_s, half_life_messages
+        As for `NaiveBayes`.
 
     Raises
     ------
@@ -299,21 +304,29 @@ class BernoulliNB(_WordsNB):
         smoothing: Beta | None = None,
         prior: Prior | None = None,
         unknown: Literal["skip", "smooth"] = "skip",
+        classes_max: int = 256,
+        max_tokens: int | None = None,
+        half_life_s: float | None = None,
+        half_life_messages: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.true_threshold = true_threshold
         self.smoothing = smoothing
         self.prior = prior
+        self.classes_max = classes_max
+        self.max_tokens = max_tokens
+        self.half_life_s = half_life_s
+        self.half_life_messages = half_life_messages
         self.unknown = unknown
         self._zeros = true_threshold < 0
         self._coin = Beta(alpha, alpha) if smoothing is None else smoothing
         view = View(_VIEW, Terms(FIELD, above=true_threshold), Bernoulli(self._coin, unknown))
-        self._model = NaiveBayes([view], prior=prior or LearnedPrior(), head="product")
+        self.state = self._built(view)
 
     def p_feature_given_class(self, f: object, c: Label) -> float:
         """Return ``(n_fc + a) / (n_c + a + b)``; 0 where that is 0/0."""
         n_fc, _, i = self._row(f, c)
-        n_c = self._model.class_counts[i] if i >= 0 else 0.0
+        n_c = self.state.class_counts[i] if i >= 0 else 0.0
         total = n_c + self._coin.a + self._coin.b
         return (n_fc + self._coin.a) / total if total else 0.0
 

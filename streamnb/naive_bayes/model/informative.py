@@ -5,12 +5,12 @@ from __future__ import annotations
 import heapq
 import math
 
-from streamnb.naive_bayes.model.scoring import Scorer
+from streamnb.naive_bayes.model.state import State
 
 PSEUDO_COUNT = 0.1
 
 
-def most_informative_tokens(model: Scorer, top: int = 15) -> dict[str, list[tuple[str, float]]]:
+def most_informative_tokens(state: State, top: int = 15) -> dict[str, list[tuple[str, float]]]:
     """Return the most informative tokens of each class, from the counts of the first text view.
 
     A token's z is its log odds for the class against the rest, divided by their standard error (Monroe,
@@ -19,7 +19,7 @@ def most_informative_tokens(model: Scorer, top: int = 15) -> dict[str, list[tupl
 
     Parameters
     ----------
-    model : Scorer
+    state : State
     top : int
         How many tokens per class at most; only tokens with positive log odds are returned.
 
@@ -35,13 +35,13 @@ def most_informative_tokens(model: Scorer, top: int = 15) -> dict[str, list[tupl
     >>> model = NaiveBayes(TEXT_ONLY)
     >>> for text, label in [("win money", "spam"), ("the lunch", "ham"), ("the prize", "spam")] * 9:
     ...     model.learn_one({"text": text}, label)
-    >>> [(word, round(z, 1)) for word, z in most_informative_tokens(model, top=1)["ham"]]
+    >>> [(word, round(z, 1)) for word, z in most_informative_tokens(model.state, top=1)["ham"]]
     [('lunch', 1.5)]
     """
-    active = model.active()
-    if len(active) < 2 or not model.text_views:
+    active = state.active()
+    if len(active) < 2 or not state.text_views:
         return {}
-    counts = model.counts[model.views[model.text_views[0]].name]
+    counts = state.counts[state.views[state.text_views[0]].name]
     totals = [counts.totals[c] for c in active]
     whole, size = sum(totals), PSEUDO_COUNT * (len(counts.rows) + 1)
     found: list[list[tuple[float, str]]] = [[] for _ in active]
@@ -54,6 +54,6 @@ def most_informative_tokens(model: Scorer, top: int = 15) -> dict[str, list[tupl
                 z = odds / math.sqrt(1.0 / here + 1.0 / there)
                 (heapq.heappush if len(heap) < top else heapq.heappushpop)(heap, (z, token))
     return {
-        str(model.classes[c]): [(token, z) for z, token in sorted(heap, reverse=True)]
+        str(state.classes[c]): [(token, z) for z, token in sorted(heap, reverse=True)]
         for c, heap in zip(active, found, strict=True)
     }

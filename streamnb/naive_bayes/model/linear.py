@@ -4,39 +4,40 @@ from __future__ import annotations
 
 from streamnb.base import Label
 from streamnb.naive_bayes.event_models.priors import FallbackPrior
-from streamnb.naive_bayes.model.scoring import Scorer
+from streamnb.naive_bayes.model.scoring import log_prior
+from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.model.view import named
 
 Weights = dict[tuple[str, str], float]
 """(view, feature) to weight."""
 
 
-def linear_weights(model: Scorer, classes: tuple[Label, Label] | None) -> tuple[float, Weights]:
+def linear_weights(state: State, classes: tuple[Label, Label] | None) -> tuple[float, Weights]:
     """Return the linear boundary between two classes; see `NaiveBayes.linear_weights`."""
-    active = model.active()
-    labels = [model.classes[c] for c in active]
+    active = state.active()
+    labels = [state.classes[c] for c in active]
     if classes is None and len(labels) == 2:
         classes = (min(labels), max(labels))
     if classes is None or not all(label in labels for label in classes):
         raise ValueError(f"name two labelled classes; labelled so far: {labels!r}")
-    if model.head is not None:
+    if state.head is not None:
         raise ValueError('the calibrated head has no linear boundary; use head="product"')
     a, b = (labels.index(label) for label in classes)
-    prior = model.log_prior(active, silent=not isinstance(model.prior, FallbackPrior))
+    prior = log_prior(state, active, silent=not isinstance(state.prior, FallbackPrior))
     intercept, weights = prior[a] - prior[b], Weights()
-    for view in model.views:
+    for view in state.views:
         with named(view):
-            line = view.formulas.linear(model.statistics[view.name], active, a, b)
+            line = view.formulas.linear(state.statistics[view.name], active, a, b)
         intercept += line.intercept
         weights |= {(view.name, feature): weight for feature, weight in line.weights.items()}
     return intercept, weights
 
 
-def n_parameters(model: Scorer, *, naive: bool) -> int:
+def n_parameters(state: State, *, naive: bool) -> int:
     """Return how many numbers a model estimates; see `NaiveBayes.n_parameters`."""
-    n_classes = len(model.active())
+    n_classes = len(state.active())
     total = max(0, n_classes - 1)
-    for view in model.views:
+    for view in state.views:
         with named(view):
-            total += view.formulas.n_parameters(model.statistics[view.name], n_classes, naive=naive)
+            total += view.formulas.n_parameters(state.statistics[view.name], n_classes, naive=naive)
     return total

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from streamnb.base import Label
 from streamnb.naive_bayes.model.message_features import MessageFeatures
 from streamnb.naive_bayes.model.state import State
+from streamnb.naive_bayes.model.state_arrays import state_settings
 from streamnb.naive_bayes.model.view import named
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN, WEIGHT_ROUNDING, fade_sums, to_subtract
 
@@ -84,7 +85,7 @@ def merge(state: State, other: State) -> None:
         The other reads or counts otherwise, or brings more classes than allowed; nothing was changed.
     """
     with _both(state, other):
-        _check_alike(state, other)
+        check_alike(state, other)
         new = [label for label in other.classes if label not in state.index]
         if len(state.classes) + len(new) > state.classes_max:
             raise ValueError(
@@ -125,7 +126,7 @@ def subtract(state: State, other: State) -> None:
         The other reads or counts otherwise, or has learned what this one has not; nothing was changed.
     """
     with _both(state, other):
-        _check_alike(state, other)
+        check_alike(state, other)
         if state.decay is not None and other.decay is not None:
             other = _faded(other, state.decay.factor_of(other.decay))
         for label, n in zip(other.classes, other.class_counts, strict=True):
@@ -158,9 +159,9 @@ def _faded(other: State, factor: float) -> State:
     return copied
 
 
-def _check_alike(state: State, other: State) -> None:
+def check_alike(state: State, other: State) -> None:
     """Raise ``ValueError`` if the settings that the statistics depend on differ."""
-    mine, theirs = state.state_settings(), other.state_settings()
+    mine, theirs = state_settings(state), state_settings(other)
     different = [
         f"{key}: {mine.get(key)!r} here, {theirs.get(key)!r} there"
         for key in sorted(mine.keys() | theirs.keys())

@@ -8,22 +8,23 @@ import numpy as np
 
 from streamnb.base import Label
 from streamnb.naive_bayes.event_models.base import Draw
-from streamnb.naive_bayes.model.scoring import Scorer
+from streamnb.naive_bayes.model.scoring import log_prior
+from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.model.view import View, named
 
 
-def sample(model: Scorer, n: int, seed: int) -> Iterator[tuple[dict[str, object], Label]]:
+def sample(state: State, n: int, seed: int) -> Iterator[tuple[dict[str, object], Label]]:
     """Draw labelled messages; see `NaiveBayes.sample`."""
-    active = model.active()
+    active = state.active()
     if not active:
         raise ValueError("nothing was learned, so there is nothing to draw from")
     random = np.random.default_rng(seed)
-    prior = np.exp(model.log_prior(active))
+    prior = np.exp(log_prior(state, active))
     drawings: dict[int, list[tuple[View, Draw]]] = {}
     for _ in range(n):
         i = int(random.choice(len(active), p=prior / prior.sum()))
         if i not in drawings:
-            drawings[i] = _drawings(model, active, i)
+            drawings[i] = _drawings(state, active, i)
         x: dict[str, object] = {}
         for view, draw in drawings[i]:
             with named(view):
@@ -32,14 +33,14 @@ def sample(model: Scorer, n: int, seed: int) -> Iterator[tuple[dict[str, object]
                 field = min(twice)
                 raise ValueError(f"two views read the field `{field}`; it cannot be drawn by both")
             x |= drawn
-        yield x, model.classes[active[i]]
+        yield x, state.classes[active[i]]
 
 
-def _drawings(model: Scorer, active: list[int], i: int) -> list[tuple[View, Draw]]:
+def _drawings(state: State, active: list[int], i: int) -> list[tuple[View, Draw]]:
     """Return each view with the function that draws its features for the class ``active[i]``."""
     drawings = []
-    for view in model.views:
+    for view in state.views:
         with named(view):
-            statistic, messages = model.statistics[view.name], model.class_counts[active[i]]
+            statistic, messages = state.statistics[view.name], state.class_counts[active[i]]
             drawings.append((view, view.formulas.drawing(statistic, active, i, messages)))
     return drawings

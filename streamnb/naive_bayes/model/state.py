@@ -6,36 +6,21 @@
 from __future__ import annotations
 
 import copy
-import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
-import msgspec
-import numpy as np
-import orjson
-
 from streamnb.base import (
-    HINT,
     Batch,
-    Digest,
-    FrozenState,
     Label,
-    Section,
-    Sections,
     checked_labels,
-    counted,
-    digests,
-    statement,
 )
-from streamnb.errors import SnapshotError
 from streamnb.naive_bayes import _kernel
 from streamnb.naive_bayes.event_models import Statistic
 from streamnb.naive_bayes.event_models.priors import LearnedPrior, Prior
-from streamnb.naive_bayes.features.alphabet import UNICODE_VERSION
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.compiled import is_compiled, twins
-from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View, named
+from streamnb.naive_bayes.model.view import View, named
 from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
 from streamnb.naive_bayes.statistics.forgetting import Decay, Forgetting
 from streamnb.naive_bayes.statistics.token_counts import TokenCounts
@@ -69,7 +54,7 @@ class State:
 
     def __init__(
         self,
-        views: Sequence[View] | None = None,
+        views: Sequence[View],
         *,
         prior: Prior | None = None,
         head: HeadKind | None = None,
@@ -84,11 +69,6 @@ class State:
         time_skew_max_s: float = 3600.0,
         compiled: bool | None = None,
     ) -> None:
-        if views is None:
-            views, head = (
-                EVERY_FIELD if head != "calibrated" else (*TEXT_ONLY, *EVERY_FIELD[1:]),
-                head or "product",
-            )
         self.views = tuple(views)
         self.text_views = [i for i, view in enumerate(self.views) if view.reads == "text"]
         self.token_view = self._token_view()
@@ -124,7 +104,7 @@ class State:
         for label in classes:
             self.class_index(label)
         self.lock = self._lock_of_counts()
-        self._driver = _kernel.Driver(self) if self.compiled else None
+        self.driver = _kernel.Driver(self) if self.compiled else None
 
     def _lock_of_counts(self) -> threading.RLock:
         """Return the lock under which one thread at a time learns, scores or freezes, batch by batch."""
@@ -133,13 +113,13 @@ class State:
     def __getstate__(self) -> dict[str, object]:
         """Return a deep copy, because another thread may learn while the state is being serialised."""
         with self.lock:
-            kept = {name: value for name, value in self.__dict__.items() if name not in {"_driver", "lock"}}
+            kept = {name: value for name, value in self.__dict__.items() if name not in {"driver", "lock"}}
             return copy.deepcopy(kept)
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self.lock = self._lock_of_counts()
-        self._driver = _kernel.Driver(self) if self.compiled else None
+        self.driver = _kernel.Driver(self) if self.compiled else None
 
     def _token_view(self) -> int | None:
         """Return the index of the view whose known and unknown tokens are counted: the first with tokens."""
@@ -205,125 +185,6 @@ class State:
         """Return whether a label is a known class or may become one under `classes_max`."""
         return label in self.index or len(self.classes) < self.classes_max
 
-    def freeze(self) -> FrozenState:
-        """Return the state as plain values and arrays that later learning does not change."""
-        with self.lock:
-            return self._freeze()
-
-    def _freeze(self) -> FrozenState:
-        counts = self.counts.freeze()
-        sections: dict[str, Section] = dict(counts)
-        sections["class_counts"] = np.array([self.class_counts], np.float64)
-        for i, statistic in enumerate(self.statistics.values()):
-            sections |= statistic.freeze(f"block{i}")
-        if self.head is not None:
-            sections.update(self.head.freeze())
-        values: dict[str, object] = {"classes": list(self.classes), "learned": self.learned}
-        if self.counts.evicted_tokens:
-            values |= {"evicted_tokens": self.counts.evicted_tokens, "evicted_mass": self.counts.evicted_mass}
-        if self.counts.fell_short:
-            values["fell_short"] = self.counts.fell_short
-        if self.decay is not None:
-            values["forgetting"] = self.decay.freeze()
-        store, names = self.counts, self._class_names()
-        order_free, rest, rounded = self._order_free(), self._order_kept(), self.decay is not None
-        return FrozenState(
-            values,
-            sections,
-            lambda: digests(store.digest(names, counts), order_free, rest, rounded=rounded),
-        )
-
-    def restore(self, values: Mapping[str, object], sections: Sections) -> None:
-        """Restore what `freeze` returned into a model that has learned nothing.
-
-        Raises
-        ------
-        SnapshotError
-            The state does not fit this model, which must not be used afterwards.
-        """
-        classes, learned = values.get("classes"), values.get("learned")
-        if not isinstance(classes, list) or not isinstance(learned, int) or not 0 <= learned < LEARNED_MAX:
-            raise SnapshotError("The state lacks its classes or its number of messages.", HINT)
-        for label in classes:
-            if not isinstance(label, str | bool | int) or type(label) is not type(classes[0]):
-                raise SnapshotError(
-                    f"The class {label!r} is not a string, integer or truth value like {classes[0]!r}.", HINT
-                )
-            self.class_index(label)
-        n_classes = len(self.classes)
-        if self.classes[: len(classes)] != classes:
-            raise SnapshotError(
-                f"The snapshot's classes {classes} do not begin with the declared {list(self.declared)}.",
-                "Declare classes in `model.classes` only before the first start, or not at all.",
-            )
-        self.class_counts = counted(sections, "class_counts", (1, n_classes))[0].tolist()
-        self.learned = learned
-        self.counts.restore(sections, n_classes)
-        tokens, mass = values.get("evicted_tokens", 0), values.get("evicted_mass", 0.0)
-        if not isinstance(tokens, int) or not isinstance(mass, int | float) or not 0 <= mass < math.inf:
-            raise SnapshotError("The snapshot's number or mass of evicted tokens is not valid.", HINT)
-        self.counts.evicted_tokens, self.counts.evicted_mass = tokens, float(mass)
-        short = values.get("fell_short", 0)
-        if not isinstance(short, int) or short < 0:
-            raise SnapshotError("The snapshot's number of incompletely unlearned tokens is not valid.", HINT)
-        self.counts.fell_short = short
-        if self.decay is not None:
-            self.decay.restore(values.get("forgetting"))
-        self.recount()
-        for i, statistic in enumerate(self.statistics.values()):
-            statistic.restore(sections, n_classes, f"block{i}")
-        if self.head is not None:
-            self.head.restore(sections, n_classes)
-            if self.head.length.n != self.class_counts:
-                raise SnapshotError("The head's length sums and the class counts do not match.", HINT)
-
-    def digest(self) -> dict[str, str]:
-        """Return two hashes of the state, ``order_free`` and ``all``, of 32 hexadecimal digits each.
-
-        Equal states have equal digests. ``order_free`` covers what does not depend on the order of messages
-        (counts, totals, classes and lengths, for weights that are multiples of 1/256); ``all`` also covers
-        moments and the head. In a model that forgets every sum is rounded, and ``order_free`` covers only the
-        number of messages learned.
-        """
-        with self.lock:
-            counts, rounded = self.counts.digest(self._class_names()), self.decay is not None
-            return digests(counts, self._order_free(), self._order_kept(), rounded=rounded)
-
-    def _class_names(self) -> list[str]:
-        return [orjson.dumps(label).decode() for label in self.classes]
-
-    def _order_free(self) -> Digest:
-        """Return the digest of what does not depend on the order of messages, except the counts."""
-        digest = Digest()
-        digest.add(statement("learned"), self.learned)
-        if self.decay is None:
-            digest.add_digest(self._sums())
-        return digest
-
-    def _sums(self) -> Digest:
-        """Return the digest of class counts and length sums."""
-        names, digest = self._class_names(), Digest()
-        for class_name, n in zip(names, self.class_counts, strict=True):
-            if n:  # a class whose messages were all unlearned counts as never seen
-                digest.add(statement("class", class_name), n)
-        if self.head is not None:
-            digest.add_digest(self.head.length.digest("length", names))
-        return digest
-
-    def _order_kept(self) -> Digest:
-        """Return the digest of what depends on the order of messages or is rounded."""
-        names, digest = self._class_names(), Digest()
-        if self.counts.evicted_tokens:
-            digest.add(statement("evicted"), self.counts.evicted_tokens, self.counts.evicted_mass)
-        for view, statistic in self.statistics.items():
-            digest.add_digest(statistic.digest(view, names))
-        if self.head is not None:
-            digest.add_digest(self.head.digest(names))
-        if self.decay is not None:
-            digest.add_digest(self._sums())
-            digest.add_digest(self.decay.digest())
-        return digest
-
     def token_statistics(self) -> dict[str, TokenCounts[Any]]:
         """Return the statistics of the views that count tokens, by view."""
         return {name: cast("TokenCounts[Any]", self.statistics[name]) for name in self.counts}
@@ -332,27 +193,3 @@ class State:
         """Rebuild the tallies from the counts, after the store has changed as a whole."""
         for statistic in self.token_statistics().values():
             statistic.recount(self.class_counts)
-
-    # ---- what a snapshot must agree on
-
-    def state_settings(self) -> dict[str, object]:
-        """Return the settings that the statistics depend on; a snapshot made under others does not fit."""
-        statistics: dict[str, object] = {
-            "head": self.head_kind,
-            "tokenizer": self.tokenizer.state_settings(),
-            "unicode": UNICODE_VERSION,
-            "views": [view.state_settings for view in self.views],
-        }
-        if self.decay is not None:  # stored only where it is set, so that older snapshots load
-            statistics["forgetting"] = msgspec.to_builtins(self.decay.settings)
-        return statistics
-
-    def reading_settings(self) -> dict[str, object]:
-        """Return the settings that only affect how the statistics are used; they may change at any start."""
-        return {
-            "classes_max": self.classes_max,
-            "declared": list(self.declared),
-            "max_tokens": self.max_tokens,
-            "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in self.views},
-            "prior": msgspec.to_builtins(self.prior),
-        }

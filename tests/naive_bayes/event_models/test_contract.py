@@ -21,8 +21,8 @@ from streamnb.engine.metrics import Metrics
 from streamnb.engine.model import Model
 from streamnb.engine.settings import EngineSettings, SnapshotSettings
 from streamnb.evaluation import LiveEvaluation
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.features.readers import Number, Numbers, Words
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
 from streamnb.storage.directory import SnapshotDirectory
@@ -106,7 +106,7 @@ def test_it_explains_unlearns_merges_and_is_restored() -> None:
     restored.learn_one(*STREAM[0])
     assert restored.predict_proba_one({"visits": 4}) == pytest.approx(model.predict_proba_one({"visits": 4}))
     restored.merge(model)
-    assert restored.class_counts == [60.0, 60.0]
+    assert restored.state.class_counts == [60.0, 60.0]
     assert {y for _, y in model.sample(50)} == {"calm", "busy"}
 
 
@@ -115,7 +115,7 @@ def test_beside_words_it_enters_the_calibrated_head() -> None:
     model = NaiveBayes([View("words", Words()), *VISITS])
     for x, y in STREAM:
         model.learn_one({"text": f"news of a {'quiet' if y == 'calm' else 'loud'} day", **x}, y)
-    assert model.head is not None
+    assert model.state.head is not None
     assert model.predict_one({"text": "", "visits": 11}) == "busy"
 
 

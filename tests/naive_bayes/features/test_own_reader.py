@@ -71,7 +71,7 @@ def learned(*views: View) -> NaiveBayes:
 def test_its_features_are_counted_and_scored() -> None:
     """A word never seen has an ending that was."""
     model = learned(ENDINGS)
-    assert model.counts["endings"].rows["ng"] == [4.0, 0.0]
+    assert model.state.counts["endings"].rows["ng"] == [4.0, 0.0]
     assert model.predict_one({"text": "swimming"}) == "verbs"
     explanation = model.explain_one({"text": "swimming"})
     assert explanation is not None
@@ -83,7 +83,7 @@ def test_one_and_many_are_equal_to_the_bit() -> None:
     model = NaiveBayes([ENDINGS], head="product")
     model.step(Batch({"text": [text for text, _ in STREAM]}, [label for _, label in STREAM]))
     assert model.digest() == learned(ENDINGS).digest()
-    assert not model.compiled
+    assert not model.state.compiled
 
 
 def test_it_unlearns_and_merges() -> None:
@@ -121,7 +121,7 @@ def test_numbers_go_to_an_event_model_of_numbers() -> None:
 def test_beside_words_it_enters_the_calibrated_head() -> None:
     """As one feature with a weight of its own; a block of all other fields leaves its field out."""
     model = NaiveBayes([View("words", Words(("subject",))), ENDINGS, View("n", Numbers())])
-    assert model.head is not None
+    assert model.state.head is not None
     for text, label in STREAM * 3:
         model.learn_one({"subject": "a word", "text": text, "size": 3.0}, label)
     assert model.predict_one({"subject": "a word", "text": "singing", "size": 3.0}) == "verbs"

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import (
     Bernoulli,
     Binned,
@@ -31,7 +32,6 @@ from streamnb.naive_bayes.features.readers import (
 )
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.message_features import read_message
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 
 VALUE = st.one_of(
@@ -78,7 +78,7 @@ def test_the_type_of_a_value_says_who_reads_it() -> None:
     }
     model = NaiveBayes()
     words, categories, flags, numbers = read_message(
-        model.views, model.tokenizer, {name: [value] for name, value in x.items()}, 0
+        model.state.views, model.state.tokenizer, {name: [value] for name, value in x.items()}, 0
     ).features
     assert words == {"win": 1.0, "money": 1.0}
     assert categories == {'country="no"': 1.0}
@@ -116,11 +116,11 @@ def test_every_field_in_one_posterior_is_the_product_of_its_parts() -> None:
 
 def test_a_model_without_views_has_the_product_head() -> None:
     """A text view alone has the calibrated head."""
-    assert NaiveBayes().head_kind == "product"
-    assert NaiveBayes(TEXT_ONLY).head_kind == "calibrated"
-    assert NaiveBayes(EVERY_FIELD).head_kind == "calibrated"
-    assert NaiveBayes([View("n", Numbers())]).head_kind == "product"
-    assert NaiveBayes(head="calibrated").views == (*TEXT_ONLY, *EVERY_FIELD[1:])
+    assert NaiveBayes().state.head_kind == "product"
+    assert NaiveBayes(TEXT_ONLY).state.head_kind == "calibrated"
+    assert NaiveBayes(EVERY_FIELD).state.head_kind == "calibrated"
+    assert NaiveBayes([View("n", Numbers())]).state.head_kind == "product"
+    assert NaiveBayes(head="calibrated").state.views == (*TEXT_ONLY, *EVERY_FIELD[1:])
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, b"bytes", 1j, object()])
@@ -140,7 +140,7 @@ def test_fields_may_change_their_type_and_come_and_go() -> None:
         x = {"mixed": value, f"only{i}": value}
         assert math.isclose(math.fsum(model.predict_proba_one(x).values()), 1.0) or i == 0
         model.learn_one(x, "ab"[i % 2])
-    assert model.learned == 33
+    assert model.learned_ == 33
 
 
 @pytest.mark.parametrize("missing", [None, math.nan, np.nan, np.float32("nan")])
@@ -218,7 +218,7 @@ def test_a_block_reads_a_mapping_or_columns() -> None:
 def test_the_calibrated_head_reads_draws(event_model: Any) -> None:  # noqa: ANN401
     """Bernoulli and complement views work with the product head only, and get it by default."""
     view = View("words", Words(), event_model)
-    assert NaiveBayes([view]).head_kind == "product"
+    assert NaiveBayes([view]).state.head_kind == "product"
     with pytest.raises(ValueError, match="the calibrated head needs the event model Multinomial"):
         NaiveBayes([view], head="calibrated")
 
@@ -230,7 +230,7 @@ def test_what_has_no_twin_runs_on_the_plain_driver() -> None:
         View("r", Numbers(), Binned((0.0, 1.0))),
         View("w", Words(), Multinomial(complement=True)),
     ):
-        assert not NaiveBayes([view]).compiled
+        assert not NaiveBayes([view]).state.compiled
         with pytest.raises(
             ValueError, match=rf"in compiled code: .*(view `{view.name}`|STREAMNB_PURE|not built)"
         ):
@@ -244,5 +244,5 @@ def test_columns_of_a_batch_are_read_row_by_row() -> None:
         Batch({"text": ["win", None, "win"], "amount": [1.0, None, 9.0]}, ["spam", "ham", None])
     )
     assert scores.n_classes.tolist() == [0, 1, 2]
-    assert model.counts["words"].rows == {"win": [1.0, 0.0]}
+    assert model.state.counts["words"].rows == {"win": [1.0, 0.0]}
     assert scores.posterior[2].tolist() == [0.5, 0.5]  # the only word is unknown

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Flag, Label
 from streamnb.naive_bayes import _kernel
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Bernoulli, Gaussian, Multinomial
 from streamnb.naive_bayes.event_models.priors import LearnedPrior, UniformPrior
 from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace, NoSmoothing
@@ -38,7 +39,6 @@ from streamnb.naive_bayes.features.readers import (
     Words,
 )
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.naive_bayes.statistics.counts import CountStore
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
@@ -276,7 +276,7 @@ def test_what_is_unlearned_is_unlearned_alike(
         assert said[0] == said[1]
     assert _held(twin) == _held(plain)
     for model in (plain, twin):
-        for tally in (each.tally for each in model.token_statistics().values()):
+        for tally in (each.tally for each in model.state.token_statistics().values()):
             if not isinstance(tally, FieldTotals | NoTally):
                 other_tally = copy.deepcopy(tally)
                 assert (other_tally.messages, other_tally.histograms) == (tally.messages, tally.histograms)
@@ -454,7 +454,7 @@ def test_a_store_takes_in_its_twin(left: list[Row], right: list[Row]) -> None:
             for compiled, rows in ((into, left), (taken, right)):
                 model = NaiveBayes(ACCURATE[:2], classes=[*"abcde"], compiled=compiled)
                 model.step(_batch([(x, label, 1.0) for x, label, _ in rows]))
-                stores.append(model.counts)
+                stores.append(model.state.counts)
             stores[0].merge(stores[1], range(5))
             digests.add(stores[0].digest([*"abcde"]).hex())
     assert len(digests) == 1
@@ -544,7 +544,7 @@ def test_models_give_their_memory_back() -> None:
         other = NaiveBayes(views, tokenizer=OPTIONS, compiled=True)
         frozen = copy.deepcopy(model).freeze()
         other.restore(frozen.values, frozen.sections)
-        other.counts["w"].remove({"w0": 1 / 256}, 0)
+        other.state.counts["w"].remove({"w0": 1 / 256}, 0)
     gc.collect()
     assert _resident_bytes() - before < 8 << 20
 
@@ -620,7 +620,7 @@ def test_monsters_are_cut_and_flagged(text: str, tokenizer: Tokenizer) -> None:
         assert [bool(flag & Flag.TRUNCATED) for flag in scores.flags.tolist()] == [False, True, True]
         assert np.isfinite(scores.posterior).all()
         said.append((_said(scores), model.digest()))
-        rows = model.counts["w"].rows
+        rows = model.state.counts["w"].rows
         assert max(len(token) for token, _ in rows.items()) <= 64
     assert said[0] == said[1]
 
@@ -655,7 +655,7 @@ def test_threads_share_a_model_without_harm() -> None:
         thread.join()
 
     assert failures == []
-    assert model.learned == 4 * 40 * 300
+    assert model.learned_ == 4 * 40 * 300
 
 
 def test_a_store_that_changes_while_it_is_read_says_so() -> None:
@@ -663,7 +663,7 @@ def test_a_store_that_changes_while_it_is_read_says_so() -> None:
     model = NaiveBayes(TEXT_ONLY, compiled=True)
     for i in range(100):
         model.learn_one({"text": f"word{i}"}, "ham")
-    counts = model.counts["words"]
+    counts = model.state.counts["words"]
 
     reading = iter(counts.rows.items())
     token, row = next(reading)
@@ -679,8 +679,8 @@ def test_a_class_that_is_not_there_is_an_index_error() -> None:
 
     for index in (2, -1, 10**6):
         with pytest.raises(IndexError):
-            model.counts["words"].add({"a": 1.0}, index)
-    assert len(model.counts) == 0
+            model.state.counts["words"].add({"a": 1.0}, index)
+    assert len(model.state.counts) == 0
 
 
 def test_more_views_than_a_byte_can_number_are_refused() -> None:
@@ -700,9 +700,9 @@ def test_a_table_that_moves_into_larger_slots_is_whole_at_every_moment() -> None
         for model in (compiled, plain):
             model.step(Batch({"text": texts}, labels), score=False)
         if batch % 10 == 0:
-            rows, expected = compiled.counts["words"].rows, plain.counts["words"].rows
+            rows, expected = compiled.state.counts["words"].rows, plain.state.counts["words"].rows
             for token in [f"t{rng.randrange(first + 2000):x}" for _ in range(300)]:
                 assert expected.get(token) == rows.get(token)
 
-    assert compiled.counts.evicted_tokens > 50_000
+    assert compiled.state.counts.evicted_tokens > 50_000
     assert plain.digest() == compiled.digest()

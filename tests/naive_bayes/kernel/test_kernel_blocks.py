@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 
 from streamnb.base.batch import Batch, Label
 from streamnb.naive_bayes import _kernel
-from streamnb.naive_bayes.estimators import BernoulliNB, CategoricalNB, GaussianNB, MixedNB
+from streamnb.naive_bayes.estimators import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayes
 from streamnb.naive_bayes.event_models import Bernoulli, Categorical, Gaussian
 from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace, NoSmoothing
 from streamnb.naive_bayes.features.readers import Categories, Flags, Number, Numbers, Words
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.statistics.moments import Moments
 from tests.support.twins import held, said
@@ -192,12 +191,12 @@ def test_the_estimators_of_fields_are_compiled() -> None:
         GaussianNB(),
         CategoricalNB(),
         BernoulliNB(),
-        MixedNB(),
+        NaiveBayes(),
         GaussianNB("shared", robust=0.1),
     ):
-        assert estimator._model.compiled
-    assert NaiveBayes().compiled
-    assert NaiveBayes(EVERY_FIELD, head="calibrated").compiled
+        assert estimator.state.compiled
+    assert NaiveBayes().state.compiled
+    assert NaiveBayes(EVERY_FIELD, head="calibrated").state.compiled
 
 
 @pytest.mark.parametrize("name", [*"ab", "c"])
@@ -233,7 +232,7 @@ def test_a_value_that_teaches_a_class_while_it_is_read_is_refused(many: bool) ->
     x: dict[str, object] = {"x": {"b": Teacher()}}
     with pytest.raises(RuntimeError, match="taught the model a class while it was read"):
         model.step(Batch({"x": [x["x"]]}, ["new"])) if many else model.learn_one(x, "new")
-    assert model.classes == ["taught"]
+    assert model.classes_ == ["taught"]
 
 
 @pytest.mark.parametrize("value", [Decimal(1), [1], b"1", "1", 1j, 1e101, -(10**101)], ids=repr)

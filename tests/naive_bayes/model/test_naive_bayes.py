@@ -16,6 +16,7 @@ from streamnb.base.batch import Batch, Flag, Label, Scores, likeliest
 from streamnb.base.frozen import Section
 from streamnb.errors import SnapshotError
 from streamnb.evaluation import predictions
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.priors import FixedPrior, UniformPrior
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSmoothing
@@ -29,7 +30,6 @@ from streamnb.naive_bayes.features.readers import (
     Words,
 )
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 
 Make = Callable[[], NaiveBayes]
@@ -72,7 +72,7 @@ KINDS: dict[str, partial[NaiveBayes]] = {
     "terms": partial(NaiveBayes, [View("terms", Terms("terms"))], classes=["ham"]),
 }
 MODELS: dict[str, Make] = {name: partial(make, compiled=False) for name, make in KINDS.items()}
-MODELS.update({f"{name}, compiled": make for name, make in KINDS.items() if make().compiled})
+MODELS.update({f"{name}, compiled": make for name, make in KINDS.items() if make().state.compiled})
 models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 
 
@@ -170,7 +170,7 @@ def test_many_is_one_to_the_bit(make: Make, rows: list[Row], cuts: list[int]) ->
     for i, (x, y, weight) in enumerate(rows):
         n = int(expected.n_classes[i])
         assert [*single.predict_proba_one(x).values()] == expected.posterior[i, :n].tolist()
-        if y is None or single.has_room_for(y):
+        if y is None or single.state.has_room_for(y):
             single.learn_one(x, y, weight)
     assert _frozen(whole) == _frozen(split) == _frozen(single)
 
@@ -222,7 +222,7 @@ def test_the_masks_are_scoring_and_learning(make: Make, rows: list[Row]) -> None
     fresh = make()
     for i, (x, _, _) in enumerate(rows):
         assert _row(fresh.step(_batch(rows), learn=False), i) == _row(fresh.score_one(x), 0)
-    assert fresh.learned == 0
+    assert fresh.learned_ == 0
 
 
 def test_an_empty_batch_is_nothing(compiled: bool | None) -> None:
@@ -250,7 +250,7 @@ def test_inputs_are_not_modified() -> None:
 def test_order_leaves_no_trace_in_what_is_order_free(make: Make, rows: list[Row], random: Random) -> None:
     """Counts, totals, classes and lengths, to the bit; what the head learned may differ."""
     model = make()
-    if model.classes_max < 3:
+    if model.state.classes_max < 3:
         rows = [(x, "ham" if y else None, weight) for x, y, weight in rows]
     shuffled = list(rows)
     random.shuffle(shuffled)
@@ -376,8 +376,8 @@ def test_weights_may_be_an_array(compiled: bool | None) -> None:
     model = NaiveBayes(TEXT_ONLY, compiled=compiled)
     weights: Sequence[float] = np.array([1.0, 2.0])  # type: ignore[assignment]
     model.step(Batch({"text": ["a", "b"]}, np.array(["ham", "spam"]), weights))  # type: ignore[arg-type]
-    assert (model.classes, model.class_counts) == (["ham", "spam"], [1.0, 2.0])
-    assert {type(label) for label in model.classes} == {str}
+    assert (model.classes_, model.state.class_counts) == (["ham", "spam"], [1.0, 2.0])
+    assert {type(label) for label in model.classes_} == {str}
 
 
 @pytest.mark.parametrize("wrong", [[1.5], ["a", 1], [1, True], [b"x"]])
@@ -393,8 +393,8 @@ def test_a_class_too_many_is_refused_and_flagged(compiled: bool | None) -> None:
     rows = [("a", "x"), ("b", "y"), ("c", "z"), ("d", "x")]
     scores = model.step(Batch({"text": [text for text, _ in rows]}, [label for _, label in rows]))
     assert [bool(flag & Flag.CLASS_LIMIT) for flag in scores.flags.tolist()] == [False, False, True, False]
-    assert (model.classes, model.learned, scores.learned.tolist()) == (["x", "y"], 3, [0, 1, 2, 2])
-    assert "c" not in model.counts["words"].rows
+    assert (model.classes_, model.learned_, scores.learned.tolist()) == (["x", "y"], 3, [0, 1, 2, 2])
+    assert "c" not in model.state.counts["words"].rows
     without = NaiveBayes(TEXT_ONLY, classes_max=2, compiled=compiled)
     without.step(Batch({"text": ["a", "b", "d"]}, ["x", "y", "x"]))
     assert model.digest() == without.digest()
@@ -479,12 +479,12 @@ def test_the_digest_of_a_frozen_state_is_the_models_at_that_moment(
 ) -> None:
     """Whenever it is asked for, and however often: what is learned later does not move it."""
     model = _learned(make, rows)
-    then, frozen, learned = model.digest(), model.freeze(), model.learned
+    then, frozen, learned = model.digest(), model.freeze(), model.learned_
     assert frozen.digest() == then
     model.step(_batch(after))
     assert frozen.digest() == frozen.digest() == then
     assert model.freeze().digest() == model.digest()
-    assert (model.digest() != then) == (model.learned != learned)
+    assert (model.digest() != then) == (model.learned_ != learned)
 
 
 Damage = Callable[[dict[str, object], dict[str, Section]], object]
@@ -548,9 +548,9 @@ def test_a_state_restores_only_into_its_own_views_and_classes(compiled: bool | N
 def test_an_explanation_adds_up(make: Make, rows: list[Row], query: dict[str, object]) -> None:
     """To ``u_a - u_b`` within 1e-9, for every pair of classes, both heads and all kinds of view."""
     model = _learned(make, rows)
-    u = dict(zip(model.classes, model.score_one(query).u[0].tolist(), strict=True))
+    u = dict(zip(model.classes_, model.score_one(query).u[0].tolist(), strict=True))
     joint = model.joint_log_likelihood(query)
-    labelled = [label for label, n in zip(model.classes, model.class_counts, strict=True) if n > 0]
+    labelled = [label for label, n in zip(model.classes_, model.state.class_counts, strict=True) if n > 0]
     for a in labelled:
         for b in labelled:
             if a == b:

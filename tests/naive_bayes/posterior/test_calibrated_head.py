@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from streamnb.base.batch import Batch
 from streamnb.base.frozen import Section
 from streamnb.errors import SnapshotError
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.features.readers import Category, CharacterGrams, Ends, Number, WordPairs, Words
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
 from streamnb.naive_bayes.posterior.odds import log_odds, never_labelled, softmax
@@ -271,14 +271,14 @@ def test_posteriors_are_the_specifications(
     reference = Reference(views, others, declared)
     for message, label, weight in _messages(classes, 250, seed, weighted):
         expected = reference.score(message)
-        n_classes = len(model.classes)
+        n_classes = len(model.classes_)
         scores = model.step(Batch({name: [value] for name, value in message.items()}, [label], [weight]))
-        found = dict(zip(model.classes[:n_classes], scores.posterior[0].tolist(), strict=False))
+        found = dict(zip(model.classes_[:n_classes], scores.posterior[0].tolist(), strict=False))
         assert found == pytest.approx(expected, abs=1e-12)
         if label is not None:
             reference.learn(message, label, weight)
-    assert model.head is not None
-    assert model.head.eta == pytest.approx(reference.eta, rel=1e-9)
+    assert model.state.head is not None
+    assert model.state.head.eta == pytest.approx(reference.eta, rel=1e-9)
     assert max(reference.s.values()) > 0.5
 
 

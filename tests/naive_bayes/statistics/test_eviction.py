@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from streamnb.base.batch import Batch
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.features.readers import WordPairs, Words
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY, View
 
 PURE = os.environ.get("STREAMNB_PURE", "") not in {"", "0"}
@@ -40,9 +40,9 @@ def test_the_store_never_holds_more_than_the_cap(compiled: bool) -> None:
     for batch in a_stream(30):
         model.step(batch)
 
-        assert len(model.counts) <= 300
+        assert len(model.state.counts) <= 300
 
-    assert model.counts.evicted_tokens > 1000
+    assert model.state.counts.evicted_tokens > 1000
 
 
 @TWINS
@@ -55,13 +55,13 @@ def test_the_rarest_go_and_the_totals_follow(compiled: bool) -> None:
     for i in range(100):
         for learner in (model, uncapped):
             learner.learn_one({"text": f"often seen x{i} y{i}"}, "ham")
-    counts = model.counts["words"]
+    counts = model.state.counts["words"]
     held = sum(sum(row) for row in counts.rows.values())
 
     assert "often" in counts.rows
     assert "seen" in counts.rows
     assert sum(counts.totals) == held
-    assert sum(uncapped.counts["words"].totals) == held + model.counts.evicted_mass
+    assert sum(uncapped.state.counts["words"].totals) == held + model.state.counts.evicted_mass
 
 
 @pytest.mark.skipif(PURE, reason="STREAMNB_PURE is set")
@@ -87,7 +87,7 @@ def test_what_was_evicted_is_in_the_snapshot_and_in_the_digest(compiled: bool) -
     other.restore(frozen.values, frozen.sections)
 
     assert model.digest() == other.digest()
-    assert model.counts.evicted_tokens == other.counts.evicted_tokens > 0
+    assert model.state.counts.evicted_tokens == other.state.counts.evicted_tokens > 0
     for batch in stream[5:]:
         assert np.array_equal(model.step(batch).posterior, other.step(batch).posterior)
     assert model.digest() == other.digest()
@@ -100,7 +100,7 @@ def test_one_message_larger_than_the_cap_empties_the_rest(compiled: bool) -> Non
     model.learn_one({"text": "a b c"}, "ham")
     model.learn_one({"text": " ".join(f"t{i}" for i in range(40))}, "spam")
 
-    assert len(model.counts) == 40
+    assert len(model.state.counts) == 40
 
 
 def test_a_cap_below_16_is_refused() -> None:
@@ -128,7 +128,7 @@ def test_F1_a_flood_of_new_words_leaves_what_was_learned(compiled: bool) -> None
     right = sum(model.predict_one({"text": text}) == label for text, label in probe)
 
     assert right >= 198
-    assert len(model.counts) <= 2000
+    assert len(model.state.counts) <= 2000
 
 
 @TWINS
@@ -141,7 +141,7 @@ def test_the_rounding_of_a_heavy_weight_goes_with_its_tokens(compiled: bool) -> 
     for _ in range(7):
         model.learn_one({"text": "light lighter"}, "ham", 0.3)
     model.learn_one({"text": " ".join(f"w{i}" for i in range(16))}, "ham", 0.3)
-    counts = model.counts["words"]
+    counts = model.state.counts["words"]
     assert "heavy" not in counts.rows
     assert counts.totals == pytest.approx([math.fsum(row[0] for row in counts.rows.values())], rel=1e-15)
     frozen = model.freeze()

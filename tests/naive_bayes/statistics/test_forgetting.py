@@ -27,6 +27,7 @@ from streamnb.engine.model import Model
 from streamnb.engine.settings import EngineSettings, SnapshotSettings
 from streamnb.errors import SettingsError, SnapshotError
 from streamnb.evaluation import LiveEvaluation
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import (
     Bernoulli,
     Binned,
@@ -48,7 +49,7 @@ from streamnb.naive_bayes.features.readers import (
     WordPairs,
     Words,
 )
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.model.scoring import evidence_of, read_now
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.statistics import batch_decay, forgetting
 from streamnb.naive_bayes.statistics.batch_decay import Plan
@@ -201,18 +202,18 @@ def test_the_calibrated_heads_features_are_those_of_faded_counts(rows: list[Row]
     decay.
     """
     model, oracle = _forgets(), NaiveBayes(TEXT_ONLY)
-    assert model.head is not None
-    assert oracle.head is not None
+    assert model.state.head is not None
+    assert oracle.state.head is not None
     now = max(halves for _, _, _, halves in rows)
     _learn(model, rows)
     for fields, y, weight, halves in rows:
         oracle.learn_one(fields, y, weight * 2.0 ** (halves - now))
-    oracle.head.unknown_share.n = list(oracle.class_counts)
-    reading = model.read_now({"text": "a b zz"})
-    active = model.active()
+    oracle.state.head.unknown_share.n = list(oracle.state.class_counts)
+    reading = read_now(model.state, {"text": "a b zz"})
+    active = model.state.active()
 
-    found = model.evidence(reading, active).phi
-    expected = oracle.evidence(reading._replace(scale=1.0), active).phi
+    found = evidence_of(model.state, reading, active).phi
+    expected = evidence_of(oracle.state, reading._replace(scale=1.0), active).phi
 
     assert np.allclose(found[:5], expected[:5], rtol=0, atol=1e-9)
 
@@ -226,11 +227,11 @@ def test_the_heads_accumulators_fade_and_never_fall_below_their_start() -> None:
         text, label = " ".join(draw.choices("abcdef", k=4)), draw.choice(["ham", "spam"])
         model.learn_one({"text": text}, label)
         steady.learn_one({"text": text}, label)
-    assert model.head is not None
-    assert steady.head is not None
-    assert min(*model.head.weight_squares, *model.head.offset_squares) >= 1.0
-    assert model.head.eta_squares >= 0.1
-    assert max(model.head.offset_squares) < max(steady.head.offset_squares) / 5
+    assert model.state.head is not None
+    assert steady.state.head is not None
+    assert min(*model.state.head.weight_squares, *model.state.head.offset_squares) >= 1.0
+    assert model.state.head.eta_squares >= 0.1
+    assert max(model.state.head.offset_squares) < max(steady.state.head.offset_squares) / 5
     restored = NaiveBayes(TEXT_ONLY, half_life_messages=50)
     frozen = model.freeze()
     restored.restore(frozen.values, frozen.sections)
@@ -249,7 +250,7 @@ def test_moving_the_landmark_changes_no_posterior(
     """It multiplies by powers of two, so moving at every half-life gives the same posterior."""
     rows = sorted(rows, key=lambda row: row[3])
     still, moves = (_makes(views, half_life_s=DAY, time_skew_max_s=1e9) for _ in "ab")
-    if compiled and not still.compiled:
+    if compiled and not still.state.compiled:
         return
     _learn(still, rows)
     with pytest.MonkeyPatch.context() as patch:
@@ -258,8 +259,8 @@ def test_moving_the_landmark_changes_no_posterior(
         moves = _makes(views, half_life_s=DAY, time_skew_max_s=1e9, compiled=compiled)
         _learn(moves, rows)
 
-    assert moves.decay is not None
-    assert moves.decay.landmark == math.floor(_at(rows[-1][3]) / DAY)
+    assert moves.state.decay is not None
+    assert moves.state.decay.landmark == math.floor(_at(rows[-1][3]) / DAY)
     found, expected = (m.predict_proba_one(x, at=_at(12.0)) for m in (moves, still))
     assert _close(found, expected, 1e-12)
 
@@ -271,13 +272,13 @@ def test_what_is_long_past_leaves_the_vocabulary(compiled: bool) -> None:
     for i in range(200):
         model.learn_one({"text": f"word{i} always"}, "old" if i < 3 else "new", at=_at(float(i)))
 
-    rows = model.counts["words"].rows
+    rows = model.state.counts["words"].rows
     assert "always" in rows
     assert "word199" in rows
     assert 32 <= len(rows) <= 64 + 32 + 2
     assert "word2" not in rows
-    assert model.classes == ["old", "new"]
-    assert [n > 0 for n in model.class_counts] == [False, True]
+    assert model.classes_ == ["old", "new"]
+    assert [n > 0 for n in model.state.class_counts] == [False, True]
     assert min(count for row in rows.values() for count in row if count) >= FORGOTTEN
     assert model.predict_proba_one({"text": "always"})["old"] < 0.5
 
@@ -318,8 +319,8 @@ def test_each_partition_has_its_own_newest_time() -> None:
     model.step(Batch({"text": ["a"]}, ["x"], times=[NOON_2026 + DAY], partition="mail-1"))
     model.step(Batch({"text": ["a"]}, ["x"], times=[NOON_2026 + DAY], partition="mail-0"))
 
-    assert model.decay is not None
-    assert model.decay.newest_s == {"mail-0": NOON_2026 + 60.0, "mail-1": NOON_2026 + DAY}
+    assert model.state.decay is not None
+    assert model.state.decay.newest_s == {"mail-0": NOON_2026 + 60.0, "mail-1": NOON_2026 + DAY}
 
 
 def test_scoring_does_not_move_the_clock() -> None:
@@ -331,8 +332,8 @@ def test_scoring_does_not_move_the_clock() -> None:
     model.step(Batch({"text": ["a"]}, [None], times=[_at(9.0)]), learn=False)
     assert model.digest() == before
     model.step(Batch({"text": ["a"]}, [None], times=[_at(9.0)]))
-    assert model.decay is not None
-    assert model.decay.newest_s == {"": _at(9.0)}
+    assert model.state.decay is not None
+    assert model.state.decay.newest_s == {"": _at(9.0)}
 
 
 # ---- one, many, snapshots, sums
@@ -428,7 +429,7 @@ def test_by_position_a_part_is_taken_as_of_its_own_end() -> None:
     b.unlearn_one({"text": "w0"}, "x", at=10)
     a.merge(b)
 
-    assert a.class_counts[0] < twice.class_counts[0]
+    assert a.state.class_counts[0] < twice.state.class_counts[0]
     with pytest.raises(ValueError, match="do not count the same"):
         a.merge(_makes(VIEWS["words"], half_life_messages=5.0))
     with pytest.raises(ValueError, match="do not count the same"):
@@ -447,10 +448,10 @@ def test_what_was_learned_can_be_unlearned(name: str, rows: list[Row], order: ra
     for x, y, weight, halves in back:
         model.unlearn_one(x, y, weight, at=_at(halves))
 
-    assert model.learned == 0
-    assert max(model.class_counts) == 0
-    assert sum(len(model.counts[view].rows) for view in model.counts) == 0
-    assert model.predict_proba_one(rows[0][0]).keys() == set(model.classes)
+    assert model.learned_ == 0
+    assert max(model.state.class_counts) == 0
+    assert sum(len(model.state.counts[view].rows) for view in model.state.counts) == 0
+    assert model.predict_proba_one(rows[0][0]).keys() == set(model.classes_)
     with pytest.raises(ValueError, match="was learned"):
         model.unlearn_one(*rows[0][:3], at=_at(rows[0][3]))
 
@@ -460,14 +461,17 @@ def test_the_newest_is_unlearned_where_no_time_is_said(how: dict[str, float]) ->
     """It is unlearned at the weight it was learned with; older messages keep theirs."""
     model = _makes(VIEWS["words"], **how)
     _learn(model, [({"text": "a b"}, "x", 1.0, 0.0), ({"text": "b"}, "y", 2.0, 3.0)])
-    classes, tokens = [*model.class_counts], {token: [*row] for token, row in model.counts["w"].rows.items()}
+    classes, tokens = (
+        [*model.state.class_counts],
+        {token: [*row] for token, row in model.state.counts["w"].rows.items()},
+    )
     _learn(model, [({"text": "b c"}, "y", 1.0, 5.0)])
     model.unlearn_one({"text": "b c"}, "y")
 
-    assert model.class_counts == pytest.approx(classes, rel=1e-12)
-    assert set(model.counts["w"].rows) == set(tokens)
+    assert model.state.class_counts == pytest.approx(classes, rel=1e-12)
+    assert set(model.state.counts["w"].rows) == set(tokens)
     for token, row in tokens.items():
-        assert model.counts["w"].rows[token] == pytest.approx(row, rel=1e-12)
+        assert model.state.counts["w"].rows[token] == pytest.approx(row, rel=1e-12)
 
 
 def test_what_is_subtracted_was_learned() -> None:
@@ -531,7 +535,7 @@ def test_a_model_by_time_does_not_learn_without_one() -> None:
             model.learn_one({"text": "a"}, "x", at=at)  # type: ignore[arg-type]
     assert model.digest() == before
     model.step(Batch({"text": ["a", "b"]}, ["x", "y"], times=[NOON_2026, None]))
-    assert model.class_counts[0] == model.class_counts[1]
+    assert model.state.class_counts[0] == model.state.class_counts[1]
 
 
 @pytest.mark.parametrize(
@@ -608,16 +612,16 @@ def test_T45_after_an_abrupt_swap_it_is_back_within_two_half_lives(head: str) ->
     view = views[0].name
     mass = half_life / math.log(2) * model.predict_proba_one({"text": "report"})["work"]
     assert mass > 0.9 * half_life / math.log(2)
-    assert model.decay is not None
-    now = model.decay.scale(model.decay.now())
-    still = model.counts[view].rows["report"][model.classes.index("work")] / now
+    assert model.state.decay is not None
+    now = model.state.decay.scale(model.state.decay.now())
+    still = model.state.counts[view].rows["report"][model.classes_.index("work")] / now
     unit = 1.0 if head == "product" else 177 / 256
     assert 0.8 < still / (0.1 * half_life / math.log(2) * unit) < 1.2
     calm = NaiveBayes(views, head=head, half_life_messages=half_life)  # type: ignore[arg-type]
     _learn(calm, [({"text": text}, label, 1.0, 0.0) for text, label in _swapped(5000, 5000)])
-    assert model.class_counts == calm.class_counts
+    assert model.state.class_counts == calm.state.class_counts
     for word in ("report", "quarterly"):
-        assert [*model.counts[view].rows[word]] == [*calm.counts[view].rows[word]]
+        assert [*model.state.counts[view].rows[word]] == [*calm.state.counts[view].rows[word]]
 
 
 # ---- the engine

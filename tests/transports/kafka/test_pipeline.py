@@ -22,7 +22,7 @@ import pytest
 
 from streamnb.base.record import Partition, RecordBatch
 from streamnb.config import Settings, build_decoder, build_model, load_settings, restore_model
-from streamnb.naive_bayes.model.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.storage import read_snapshot
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.kafka.source import KafkaSink, KafkaSource, create_topics

@@ -1,0 +1,45 @@
+"""The two drivers of a state behind one function each: compiled where every part has a twin, else plain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from streamnb.base import Batch, Label, ScoreRows, Scores, checked_labels
+from streamnb.naive_bayes.model import step
+from streamnb.naive_bayes.model.message_features import read_message
+from streamnb.naive_bayes.model.state import State
+
+
+def step_batch(state: State, batch: Batch, *, score: bool, learn: bool) -> Scores:
+    """Score each message, then learn it, in order; see `NaiveBayes.step`.
+
+    A state that explains its scores runs on the plain driver.
+    """
+    with state.lock:
+        if state.driver is not None and not state.explain:
+            return state.driver.step(state, batch, score, learn)
+        return step.step(state, batch, score=score, learn=learn)
+
+
+def step_one(
+    state: State,
+    fields: Mapping[str, Sequence[object]],
+    label: Label | None,
+    weight: float,
+    at: float | None,
+    *,
+    score: bool,
+) -> dict[Label, float]:
+    """Score or learn one message, in columns of length 1; return its posterior without building `Scores`."""
+    with state.lock:
+        if state.driver is not None:
+            return state.driver.one(state, fields, label, weight, at, score)
+        if state.decay is not None:
+            times = None if at is None else [at]
+            scores = step.step(state, Batch(fields, [label], [weight], times), score=score, learn=not score)
+            return dict(zip(scores.classes, scores.posterior[0].tolist(), strict=True)) if score else {}
+        (label,), _ = checked_labels(Batch(fields, [label], [weight]), state.classes)
+        rows = ScoreRows()
+        message = read_message(state.views, state.tokenizer, fields, 0)
+        step.step_message(state, rows, message, label, weight, score=score)
+        return dict(zip(state.classes, rows.last_posterior, strict=True)) if score else {}

@@ -1,0 +1,82 @@
+"""The explanation of one message: what each token adds to the difference between two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from streamnb.base import Label
+from streamnb.naive_bayes.event_models.bernoulli import ABSENT
+from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES
+from streamnb.naive_bayes.model.message_features import MessageFeatures
+from streamnb.naive_bayes.model.scoring import Evidence, evidence_of, log_joint, log_prior, read_now
+from streamnb.naive_bayes.model.state import State
+from streamnb.naive_bayes.posterior.explanation import (
+    Explanation,
+    calibrated_parts,
+    ordered,
+    pair_differences,
+    product_part,
+)
+
+
+def explanation(
+    state: State, x: Mapping[str, object], classes: tuple[Label, Label] | None
+) -> Explanation | None:
+    """Return the explanation of a message; see `NaiveBayes.explain_one`."""
+    message = read_now(state, x)
+    active = state.active()
+    if len(active) < 2:
+        return None
+    evidence = evidence_of(state, message, active) if state.head is not None else None
+    labels = [state.classes[c] for c in active]
+    if classes is None:
+        u = evidence.opinion.u if evidence is not None else log_joint(state, message, active)
+        a, b = first_two(state, u, active)
+    elif all(label in labels for label in classes):
+        a, b = (labels.index(label) for label in classes)
+    else:
+        raise ValueError(
+            f"messages of both classes {classes!r} must have been learned; learned so far: {labels!r}"
+        )
+    return explanation_of(state, message, active, evidence, a, b)
+
+
+def first_two(state: State, u: Sequence[float], active: Sequence[int]) -> tuple[int, int]:
+    """Return the indices in `active` of the two classes with the highest u; ties go to the smallest
+    label.
+    """
+    first, second = sorted(range(len(active)), key=lambda i: (-u[i], state.classes[active[i]]))[:2]
+    return first, second
+
+
+def explanation_of(
+    state: State, message: MessageFeatures, active: list[int], evidence: Evidence | None, a: int, b: int
+) -> Explanation:
+    """Return the explanation of one message for the classes at the indices a and b of `active`."""
+    pair = (state.classes[active[a]], state.classes[active[b]])
+    if state.head is not None and evidence is not None:
+        names = [state.views[i].name for i in state.text_views]
+        parts = calibrated_parts(names, evidence.odds, state.head.weights, a, b)
+        first = VIEW_FEATURES * len(names)
+        titles = ["length", "unknown_share", *(state.views[i].name for i in state.other_views)]
+        weighed = {
+            title: [weight * value for value in feature]
+            for title, weight, feature in zip(
+                titles, state.head.weights[first:], evidence.phi[first:], strict=True
+            )
+        }
+        start = state.head.offsets[active[a]] - state.head.offsets[active[b]]
+        return Explanation(pair, start, ordered(parts), pair_differences(weighed, a, b))
+    parts = []
+    numbers: dict[str, list[float]] = {}
+    silent = True
+    for view, features in zip(state.views, message.features, strict=True):
+        statistic = state.statistics[view.name]
+        for token, values in view.formulas.parts(features, statistic, active, message.scale):
+            silent = silent and not any(values)
+            if token is ABSENT:
+                numbers[f"{view.name}: {token}"] = list(values)
+            else:
+                parts.append(product_part(view.name, token, values, a, b))
+    prior = log_prior(state, active, message.scale, silent=silent)
+    return Explanation(pair, prior[a] - prior[b], ordered(parts), pair_differences(numbers, a, b))
