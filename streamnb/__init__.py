@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from streamnb.naive_bayes import View as View
     from streamnb.naive_bayes import WordPairs as WordPairs
     from streamnb.naive_bayes import Words as Words
+    from streamnb.naive_bayes import load as load
 
 __version__ = "0.1.0"
 
@@ -93,6 +94,7 @@ __all__ = [
     "WordPairs",
     "Words",
     "__version__",
+    "load",
 ]
 
 

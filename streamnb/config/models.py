@@ -13,7 +13,7 @@ from streamnb.config.renamed import without_fixed
 from streamnb.config.settings import Settings, decode_settings
 from streamnb.engine import SystemClock, check_statistics
 from streamnb.errors import SettingsError, SnapshotError
-from streamnb.naive_bayes import NaiveBayes, memory
+from streamnb.naive_bayes import ESTIMATOR, NaiveBayes, memory, parameters
 from streamnb.storage import read_snapshot
 from streamnb.wire import Decoder, MessageFields
 
@@ -43,20 +43,7 @@ def build_model(settings: Settings) -> NaiveBayes:
         The settings contradict each other.
     """
     try:
-        return NaiveBayes(
-            settings.views,
-            prior=settings.prior,
-            head=settings.model.head,
-            classes=settings.model.classes,
-            classes_max=settings.model.classes_max,
-            max_tokens=settings.model.max_tokens,
-            tokenizer=settings.tokens,
-            raw=settings.output.raw_posterior,
-            explain=settings.output.explanation,
-            half_life_s=settings.forgetting.half_life_s,
-            half_life_messages=settings.forgetting.half_life_messages,
-            time_skew_max_s=settings.forgetting.time_skew_max_s,
-        )
+        return NaiveBayes(**parameters(settings))
     except ValueError as error:
         raise SettingsError(
             f"The model cannot be built: {error}.", "See `[model]` and `[[views]]`."
@@ -104,7 +91,8 @@ def restore_model(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
     SettingsError
         The settings in it are not ones this version knows.
     """
-    settings = decode_settings(snapshot.settings, "the snapshot")
+    tables = {name: table for name, table in snapshot.settings.items() if name != ESTIMATOR}
+    settings = decode_settings(tables, "the snapshot")
     built = build_model(settings)
     statistics = {"message": build_decoder(settings).state_settings(), "model": built.state_settings()}
     check_statistics(snapshot, statistics)

@@ -14,6 +14,7 @@ TOML or clock.
 
 from streamnb.naive_bayes._kernel import compiled, memory, reason
 from streamnb.naive_bayes.estimators import (
+    ESTIMATOR,
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
@@ -22,6 +23,7 @@ from streamnb.naive_bayes.estimators import (
     GaussianNB,
     MultinomialNB,
     NaiveBayes,
+    load,
 )
 from streamnb.naive_bayes.event_models import (
     Bernoulli,
@@ -61,12 +63,14 @@ from streamnb.naive_bayes.features.readers import (
 )
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.informative import most_informative_tokens
+from streamnb.naive_bayes.model.plain import parameters
 from streamnb.naive_bayes.model.state import HeadKind, State
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.odds import softmax
 from streamnb.naive_bayes.statistics.forgetting import Forgetting
 
 __all__ = [
+    "ESTIMATOR",
     "EVERY_FIELD",
     "TEXT_ONLY",
     "Bernoulli",
@@ -116,8 +120,10 @@ __all__ = [
     "WordPairs",
     "Words",
     "compiled",
+    "load",
     "memory",
     "most_informative_tokens",
+    "parameters",
     "reason",
     "softmax",
 ]

@@ -232,15 +232,23 @@ def read_snapshot(path: Path, allocate: Allocate = fresh) -> Snapshot:
         raise SnapshotError(f"The snapshot {path} cannot be used. {error.what}", error.hint) from error
 
 
-def write_snapshot(path: Path, snapshot: Snapshot) -> int:
-    """Write one snapshot to a file that does not exist yet, and return its size in bytes.
+def write_snapshot(path: Path, snapshot: Snapshot, *, overwrite: bool = False) -> int:
+    """Write one snapshot to a file, whole or not at all, and return its size in bytes.
+
+    Parameters
+    ----------
+    path : Path
+    snapshot : Snapshot
+    overwrite : bool
+        Whether a file of that name is replaced; its old content stays until the new one is complete.
 
     Raises
     ------
     StorageError
-        The file exists or could not be written; no part of it remains.
+        The file exists, or could not be written; no part of the new content remains.
     """
-    return files.write_new(path, snapshot_file.encode(snapshot))
+    write = files.write_over if overwrite else files.write_new
+    return write(path, snapshot_file.encode(snapshot))
 
 
 def _names(directory: Path) -> list[str]:

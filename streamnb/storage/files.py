@@ -183,6 +183,26 @@ def write_new(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
     return written
 
 
+def write_over(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
+    """Write a read-only file as `write_new` does, in the place of the one with its name, if there is one.
+
+    Raises
+    ------
+    StorageError
+        The disk refused; a file that was there stays as it was.
+    """
+    staged = path.with_name(f".{path.name}.new")
+    written = write_new(staged, chunks)
+    with translated("write", path):
+        try:
+            os.replace(staged, path)
+        except OSError:
+            os.unlink(staged)
+            raise
+        sync_directory(path.parent)
+    return written
+
+
 def _write_durably(fd: int, chunks: Iterable[bytes | memoryview]) -> int:
     """Write the chunks, make the file read-only, sync and close it; return the number of bytes."""
     try:

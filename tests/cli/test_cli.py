@@ -10,6 +10,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from streamnb import TEXT_ONLY, NaiveBayes, load
+from streamnb.naive_bayes import memory
 from streamnb.storage import read_snapshot, write_snapshot
 from tests.support.streams import lines_of
 
@@ -222,6 +224,32 @@ def test_learned_history_comes_first_and_the_stream_after(mail: Path, snapshot: 
 
     assert again.returncode == 2
     assert b"snapshots in the directory already" in again.stderr
+
+
+def test_an_engine_goes_on_from_a_model_that_python_saved(mail: Path, tmp_path: Path) -> None:
+    """The scores are those of the saved model, to the bit; its snapshot gives the engine's model back."""
+    model = NaiveBayes(TEXT_ONLY)
+    model.learn_many([{"text": "win money"}, {"text": "lunch at noon"}] * 20, ["spam", "ham"] * 20)
+    model.save(tmp_path / "saved.snb")
+    changes = {
+        "source": f'{{ kind = "jsonl", path = "{mail}" }}',
+        "sink": '{ kind = "jsonl", path = "-" }',
+        "dead_letters.sink": f'{{ kind = "jsonl", path = "{tmp_path / "dead"}" }}',
+        "snapshots.directory": str(tmp_path / "snapshots"),
+    }
+    words = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
+    done = streamnb("run", SPAM, *words, "--from", str(tmp_path / "saved.snb"))
+    first = orjson.loads(done.stdout.splitlines()[0])
+    x = orjson.loads(mail.read_bytes().splitlines()[0])
+
+    assert done.returncode == 0, done.stderr
+    assert first["learned"] == 40
+    assert first["posterior"] == model.predict_proba_one(x)
+
+    (newest,) = sorted((tmp_path / "snapshots").glob("snapshot-*.snb"))[-1:]
+    again = load(newest)
+    assert again.learned_ > 600
+    assert again.digest() == read_snapshot(newest, memory).digest
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ is kept.
 from streamnb.naive_bayes.estimators.estimator import Estimator
 from streamnb.naive_bayes.estimators.fields import CategoricalNB, GaussianDiscriminant, GaussianNB
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.estimators.saving import ESTIMATOR, load
 from streamnb.naive_bayes.estimators.words import BernoulliNB, ComplementNB, MultinomialNB
 
 __all__ = [
+    "ESTIMATOR",
     "BernoulliNB",
     "CategoricalNB",
     "ComplementNB",
@@ -18,4 +20,5 @@ __all__ = [
     "GaussianNB",
     "MultinomialNB",
     "NaiveBayes",
+    "load",
 ]

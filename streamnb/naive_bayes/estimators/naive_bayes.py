@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from river import base
@@ -47,8 +48,9 @@ class NaiveBayes(base.MiniBatchClassifier):
     scores and learns a batch in one pass. `score_one`, `log_odds_one`, `predict_log_proba_one`,
     `joint_log_likelihood` and `joint_log_likelihood_many` return more of the posterior, and `explain_one` its
     reasons. `merge`, `subtract` and `unlearn_one` treat the model as sums. `sample`, `linear_weights` and
-    `n_parameters` treat it as a distribution. `freeze`, `restore`, `digest`, `state_settings` and
-    `reading_settings` serve the writers of snapshots.
+    `n_parameters` treat it as a distribution. `save` writes it to a file, which
+    `streamnb.load` reads; `freeze`, `restore`, `digest`, `state_settings` and `reading_settings` serve the
+    writers of snapshots.
 
     Every parameter is an attribute of the same name, as it was given. What was learned has other names:
     `classes_`, `class_counts_`, `learned_`, and everything else in `state`. A parameter that the sums do not
@@ -566,7 +568,30 @@ class NaiveBayes(base.MiniBatchClassifier):
         with self.state.lock:
             return linear.n_parameters(self.state, naive=naive)
 
-    # ---- snapshots
+    # ---- files and snapshots
+
+    def save(self, path: Path | str, *, overwrite: bool = False) -> int:
+        """Write the model to a file, and return its size in bytes; `streamnb.load` reads it.
+
+        The file is a snapshot without offsets: ``streamnb score``, ``explain`` and ``snapshot`` read it, and
+        ``streamnb run --from`` starts an engine with it. No Python code is stored.
+
+        Parameters
+        ----------
+        path : Path or str
+        overwrite : bool
+            Whether a file of that name is replaced.
+
+        Raises
+        ------
+        ValueError
+            A reader or an event model is your own, or the class is.
+        StorageError
+            The file exists, or cannot be written.
+        """
+        from streamnb.naive_bayes.estimators import saving  # which knows all subclasses
+
+        return saving.save(self, path, overwrite=overwrite)
 
     def freeze(self) -> FrozenState:
         """Return the state as plain values and arrays that later learning does not change."""

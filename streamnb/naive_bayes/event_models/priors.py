@@ -69,9 +69,7 @@ class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
     def log_p(self, labels: list[Label], class_counts: list[float], scale: float = 1.0) -> list[float]:
         """Return log P(c) up to a constant, which cancels when the head normalises the posterior."""
-        total = 0.0
-        for value in self.p.values():
-            total += value
+        total = math.fsum(self.p.values())  # a snapshot's settings come back in another order
         learned = 0.0
         for count in class_counts:
             learned += count
