@@ -40,7 +40,7 @@ class Model:
             return self.classifier.step(batch)
         return self.guard.step(self.classifier, partition, offsets, batch)
 
-    def statistics(self) -> dict[str, object]:
+    def state_settings(self) -> dict[str, object]:
         """Return the settings that the state depends on."""
         return {"message": self.decoder.state_settings(), "model": self.classifier.state_settings()}
 

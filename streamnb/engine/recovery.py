@@ -101,7 +101,7 @@ class Recovery:
     def _restore(self, snapshot: Snapshot, *, first: bool) -> None:
         """Check a snapshot and restore it; at a first start, without its offsets and what depends on them."""
         progress = self.progress
-        check_statistics(snapshot, self.model.statistics())  # 2. Check
+        check_statistics(snapshot, self.model.state_settings())  # 2. Check
         if not first:
             check_identity(snapshot.source, progress.identity, f"snapshot {snapshot.sequence}")
         self.model.restore(snapshot, with_guard=not first)  # 3. Restore

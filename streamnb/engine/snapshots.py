@@ -109,7 +109,7 @@ class Snapshots:
             values=frozen.values,
             sections=frozen.sections,
             digest={},
-            statistics=self.model.statistics(),
+            statistics=self.model.state_settings(),
             reading=self.model.classifier.reading_settings(),
             settings=dict(self.model.description),
             source=progress.identity,

@@ -8,8 +8,8 @@ the classic estimators, all of them classifiers of river. Each imports only earl
 `posterior` and `model`, holds compiled twins of some of these modules; the first line of each file names the
 module it mirrors.
 
-The package knows batches and scores. It must not know that there is a stream: no record, offset, topic, file,
-TOML or clock.
+The package knows batches, scores and the snapshot file. It must not know that there is a stream: no record,
+offset, topic or TOML.
 """
 
 from streamnb.naive_bayes._kernel import compiled, memory, reason

@@ -1,7 +1,8 @@
-"""River's classifiers: estimators with river's names and numbers, for its pipelines and metrics.
+"""The classifiers that users hold: `NaiveBayes` over any views, and the classic estimators of one view.
 
-It knows river's base classes, data frames (through narwhals) and the model. It must not know how a statistic
-is kept.
+All are classifiers of river over a `State`: for its pipelines, metrics and frames. `saving` writes them to a
+file and loads them. It knows river's base classes, data frames (through narwhals), the model and the snapshot
+file. It must not know how a statistic is kept.
 """
 
 from streamnb.naive_bayes.estimators.estimator import Estimator

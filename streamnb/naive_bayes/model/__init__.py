@@ -1,6 +1,9 @@
-"""`NaiveBayes`: holds views and their state, learns or scores one message per step, merges, unlearns and
-samples.
+"""One model: a state of settings and sums, and functions that score it, teach it and take it apart.
 
-It knows features, statistics, event models and the posterior, and chooses between plain and compiled twins.
-It must not know records, offsets, files or settings tables.
+`State` holds the settings, the classes, the statistic of each view and the head. `drivers` score and learn
+batches with the compiled twin or with the plain `step`; `scoring` and `explaining` compute evidence from the
+state; `merging` adds, subtracts, unlearns and fades; `sampling`, `linear` and `informative` read the model as
+a distribution; `state_arrays` and `plain` turn state and settings into arrays and tables, and back.
+
+It knows features, statistics, event models and the posterior. It must not know records, offsets or files.
 """
