@@ -190,7 +190,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         ValueError
             The sums depend on the parameter; nothing was changed.
         """
-        if "state" not in self.__dict__ or name not in self._get_params():
+        if "state" not in self.__dict__ or name not in self.__dict__ or name not in self._get_params():
             super().__setattr__(name, value)
             return
         other = self.clone({name: value})

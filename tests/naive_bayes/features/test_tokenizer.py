@@ -546,7 +546,10 @@ FIELDS = ("subject", "text", "a b")
 PREFIXED: list[TextReader] = [replace(reader, fields=FIELDS, prefix=True) for reader in READERS]
 
 
-@given(st.tuples(MARKED, MARKED, MARKED), st.sampled_from(PREFIXED))
+ENCODABLE = MARKED.filter(lambda text: not re.search("[\ud800-\udfff]", text))  # readers refuse the others
+
+
+@given(st.tuples(ENCODABLE, ENCODABLE, ENCODABLE), st.sampled_from(PREFIXED))
 def test_a_prefix_tells_the_field(texts: tuple[str, str, str], reader: TextReader) -> None:
     """Before the first colon is the field's name; after it is the token that the field alone would give."""
     message = dict(zip(FIELDS, texts, strict=True))

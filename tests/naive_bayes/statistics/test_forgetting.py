@@ -452,7 +452,7 @@ def test_what_was_learned_can_be_unlearned(name: str, rows: list[Row], order: ra
     assert max(model.state.class_counts) == 0
     assert sum(len(model.state.counts[view].rows) for view in model.state.counts) == 0
     assert model.predict_proba_one(rows[0][0]).keys() == set(model.classes_)
-    with pytest.raises(ValueError, match="was learned"):
+    with pytest.raises(ValueError, match="the learned weight of"):
         model.unlearn_one(*rows[0][:3], at=_at(rows[0][3]))
 
 
