@@ -13,7 +13,6 @@ from streamnb.base.batch import (
     Flag,
     Floats,
     Label,
-    ScoreRows,
     Scores,
     checked_labels,
     likeliest,
@@ -33,6 +32,7 @@ from streamnb.base.frozen import (
 from streamnb.base.offsets import Account, Accounts, check_accounts, from_rows, positions, to_rows
 from streamnb.base.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start, Transactions
 from streamnb.base.record import Headers, Partition, RecordBatch, Unreadable
+from streamnb.base.score_rows import ScoreRows
 from streamnb.base.snapshot import Snapshot, differences, fingerprint
 
 __all__ = [
