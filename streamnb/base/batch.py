@@ -159,7 +159,9 @@ class Scores:
             unknown_tokens=np.concatenate([part.unknown_tokens for part in parts]),
             learned=np.concatenate([part.learned for part in parts]),
             flags=np.concatenate([part.flags for part in parts]),
-            explanations=None if why[0] is None else [one for some in why for one in some or []],
+            explanations=None
+            if all(some is None for some in why)
+            else [one for part, some in zip(parts, why, strict=True) for one in some or [None] * len(part)],
         )
 
     def take(self, rows: Sequence[int]) -> Scores:
