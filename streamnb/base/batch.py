@@ -5,6 +5,7 @@ Row i of every column belongs to message i, so one message is simply a batch of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
@@ -33,6 +34,17 @@ class Flag(IntFlag):
     CLASS_LIMIT = 4  # the label was refused: the model already has `classes_max` classes
     QUOTA = 8  # the label was not learned: its source has used up its quota
     CERTAIN = 16  # the label was not learned: the model already gave it a high enough probability
+
+    @property
+    def names(self) -> list[str]:
+        """The remarks as published scores write them.
+
+        Examples
+        --------
+        >>> Flag(3).names
+        ['empty', 'truncated']
+        """
+        return [str(flag.name).lower() for flag in self]
 
 
 @dataclass(slots=True)
@@ -129,6 +141,61 @@ class Scores:
         """Return the class names as published scores write them."""
         return [str(label) for label in self.classes]
 
+    def to_dicts(self) -> list[dict[str, object]]:
+        """Return one dict per message, with the fields that a published score takes from the model.
+
+        The address, the id and the model's name of a published score are not known here. All values are plain
+        Python's, so that `json.dumps` writes them. A number that JSON cannot represent, such as the log odds
+        of an only class, is ``None``.
+
+        Returns
+        -------
+        list of dict of str to object
+            ``prediction``, ``posterior``, ``log_odds``, ``known_tokens``, ``unknown_tokens``, ``learned`` and
+            ``learned_by_class``; ``flags``, ``raw_posterior`` and ``explanation`` where there is one.
+
+        Examples
+        --------
+        >>> from streamnb import NaiveBayes
+        >>> model = NaiveBayes()
+        >>> model.learn_one({"text": "win money"}, "spam")
+        >>> model.learn_one({"text": "lunch at noon"}, "ham")
+        >>> (score,) = model.score_one({"text": "lunch money"}).to_dicts()
+        >>> score["prediction"], score["known_tokens"], score["learned_by_class"]
+        ('spam', 2, {'spam': 1, 'ham': 1})
+        """
+        names = self.classes_as_text()
+        posterior, log_odds, counts = (
+            table.tolist() for table in (self.posterior, self.log_odds, self.learned_by_class)
+        )
+        raw = None if self.raw_posterior is None else self.raw_posterior.tolist()
+        columns = (self.n_classes, self.known_tokens, self.unknown_tokens, self.learned, self.flags)
+        dicts = []
+        for i, (n, known, unknown, learned, flags) in enumerate(
+            zip(*(column.tolist() for column in columns), strict=True)
+        ):
+            classes = names[:n]
+            by_class = dict(zip(classes, posterior[i], strict=False))
+            row: dict[str, object] = {
+                "prediction": likeliest(by_class),
+                "posterior": by_class,
+                "log_odds": _finite(classes, log_odds[i]),
+                "known_tokens": known,
+                "unknown_tokens": unknown,
+                "learned": learned,
+                "learned_by_class": {
+                    name: _whole(count) for name, count in zip(classes, counts[i], strict=False)
+                },
+            }
+            if flags:
+                row["flags"] = Flag(flags).names
+            if raw is not None:
+                row["raw_posterior"] = _finite(classes, raw[i])
+            if self.explanations is not None and self.explanations[i] is not None:
+                row["explanation"] = self.explanations[i]
+            dicts.append(row)
+        return dicts
+
     @classmethod
     def joined(cls, parts: Sequence[Scores]) -> Scores:
         """Return the scores of one batch from the scores of its consecutive pieces."""
@@ -181,6 +248,16 @@ class Scores:
             flags=self.flags[rows],
             explanations=None if why is None else [why[row] for row in rows],
         )
+
+
+def _finite(names: Sequence[str], row: Sequence[float]) -> dict[str, float | None]:
+    """Return the numbers of a row by class, ``None`` for those that JSON cannot represent."""
+    return {name: x if math.isfinite(x) else None for name, x in zip(names, row, strict=False)}
+
+
+def _whole(count: float) -> float:
+    """Return a count that is a whole number as an ``int``, as published scores write it."""
+    return int(count) if count.is_integer() and count < 2.0**53 else count
 
 
 def likeliest(posterior: Mapping[L, float]) -> L | None:

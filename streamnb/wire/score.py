@@ -196,7 +196,7 @@ def _json_of_each(values: Sequence[str | int]) -> list[bytes]:
 
 
 def _flags(flags: int) -> bytes:
-    return b',"flags":' + _json([str(flag.name).lower() for flag in Flag(flags)])
+    return b',"flags":' + _json(Flag(flags).names)
 
 
 _json = orjson.dumps

@@ -32,6 +32,8 @@ WORDS = View("words", Words())
 LIKELIHOOD = View("words", Words(), Multinomial(NoSmoothing(), weight="counts", unknown="smooth"))
 AMOUNT = View("amount", Number("amount"))
 
+ADDED = ("id", "model", "source", "state")  # what the engine adds to the score of a model
+
 Fields = dict[str, Any]
 
 
@@ -60,6 +62,8 @@ def published(model: NaiveBayes, fields: Fields, label: str | None = None, **als
     assert b"\n" not in data
     score: Fields = json.loads(data, parse_constant=refuse)
     SCORE.validate(score)
+    (plain,) = scores.to_dicts()
+    assert plain == {name: value for name, value in score.items() if name not in ADDED}
     return score
 
 
@@ -313,13 +317,17 @@ IDS = st.one_of(
 @settings(max_examples=300, deadline=None)
 @given(scores=any_scores(), data=st.data())
 def test_a_batch_is_encoded_as_its_rows_are(scores: Scores, data: st.DataObject) -> None:
-    """A batch, and any selection of its rows, gives the same bytes as encoding row by row."""
+    """A batch, and any selection of its rows, gives the same bytes as encoding row by row, and `to_dicts` the
+    same values.
+    """
     n = len(scores)
     ids = data.draw(st.lists(IDS, min_size=n, max_size=n))
     offsets = data.draw(st.lists(st.integers(0, 2**62), min_size=n, max_size=n))
     states = [{"mail-0": 7, str(SOURCE): offset} for offset in offsets] if data.draw(st.booleans()) else None
     told = {"model": "100 %d", "partition": SOURCE}
     expected = row_by_row(scores, ids, offsets, states)
+    plain = [{name: x for name, x in orjson.loads(row).items() if name not in ADDED} for row in expected]
+    assert json.loads(json.dumps(scores.to_dicts())) == plain
     assert encode_scores(scores, ids=ids, offsets=offsets, states=states, **told) == expected  # type: ignore[arg-type]
     rows = sorted(data.draw(st.sets(st.integers(0, n - 1)))) if n else []
     taken = encode_scores(
