@@ -19,6 +19,10 @@ from streamnb.naive_bayes.event_models.multinomial import (
     TokenOdds,
     length_norm,
 )
+from streamnb.naive_bayes.posterior import markup
+
+OTHER_TOKENS = "other tokens"
+SHOWN_MAX = 100  # words in a notebook; the rest are summed
 
 
 class Part(NamedTuple):
@@ -61,28 +65,56 @@ class Explanation(NamedTuple):
 
     def top(self, k: int) -> Explanation:
         """Return the explanation with its `k` largest tokens; the rest are summed as ``other tokens``."""
-        others = 0.0
+        return self._replace(tokens=self.tokens[:k], others={**self.others, OTHER_TOKENS: self._rest(k)})
+
+    def _rest(self, k: int) -> float:
+        """Return the sum of the tokens after the `k` largest, with those that an earlier `top` summed."""
+        rest = self.others.get(OTHER_TOKENS, 0.0)
         for part in self.tokens[k:]:
-            others += part.value
-        return self._replace(tokens=self.tokens[:k], others={**self.others, "other tokens": others})
+            rest += part.value
+        return rest
 
     def published(self, top: int) -> dict[str, object]:
         """Return the JSON object that a score carries: the `top` largest tokens, and the rest as one sum.
 
         A contribution that maximum likelihood makes infinite is null.
         """
-        others = 0.0
-        for part in self.tokens[top:]:
-            others += part.value
         return {
             "for": self.classes[0],
             "against": self.classes[1],
             "difference": _finite(self.total),
-            "start": self.start,
+            "start": _finite(self.start),
             "tokens": [[view, token, _finite(value)] for view, token, value in self.tokens[:top]],
-            "other_tokens": _finite(others),
-            "others": {name: _finite(value) for name, value in self.others.items()},
+            "other_tokens": _finite(self._rest(top)),
+            "others": {name: _finite(value) for name, value in self.others.items() if name != OTHER_TOKENS},
         }
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the explanation with all its tokens as plain values, in the form that a score carries.
+
+        Examples
+        --------
+        >>> why = Explanation(("spam", "ham"), 0.5, [Part("words", "win", 2.0)], {"length": -1.0})
+        >>> why.to_dict()["tokens"], why.to_dict()["difference"]
+        ([['words', 'win', 2.0]], 1.5)
+        """
+        return self.published(len(self.tokens))
+
+    def _repr_html_(self) -> str:
+        """Return the words by size, each tinted by its contribution, and the other parts, for a notebook."""
+        shown = self if len(self.tokens) <= SHOWN_MAX else self.top(SHOWN_MAX)
+        first, second = (markup.escaped(label) for label in self.classes)
+        largest = max((abs(part.value) for part in shown.tokens), default=0.0)
+        words = [
+            markup.tinted(token, value, largest, f"{view}: {markup.signed(value)}")
+            for view, token, value in shown.tokens
+        ]
+        parts = {"start": self.start, **shown.others, "total": self.total}
+        return markup.block(
+            f"<b>{first}</b> against <b>{second}</b>: {markup.signed(self.total)}",
+            f'<p style="line-height: 2">{" ".join(words)}</p>' if words else "",
+            markup.table(["part", "contribution"], [[name, markup.signed(x)] for name, x in parts.items()]),
+        )
 
 
 def ordered(parts: Sequence[Part]) -> list[Part]:
@@ -137,4 +169,4 @@ def _minus(x: float, y: float) -> float:
 
 
 def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return float(value) if math.isfinite(value) else None
