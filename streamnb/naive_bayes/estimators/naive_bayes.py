@@ -22,6 +22,7 @@ from river import base
 
 from streamnb.base import Batch, FrozenState, Label, Scores, Sections, checked_labels, likeliest
 from streamnb.errors import SnapshotError
+from streamnb.naive_bayes.estimators import notebook
 from streamnb.naive_bayes.estimators.frames import Row, frame_like, labels_of, rows_of, series_like
 from streamnb.naive_bayes.event_models.priors import Prior
 from streamnb.naive_bayes.features.readers import Words
@@ -201,6 +202,24 @@ class NaiveBayes(base.MiniBatchClassifier):
         except SnapshotError as error:
             raise ValueError(f"`{name}` cannot be changed after learning: {error}") from error
         self.__dict__.update(other.__dict__)
+
+    def __repr__(self) -> str:
+        """Return the call that makes such a model, and what this one has learned.
+
+        Only parameters that differ from their defaults are in it.
+
+        Examples
+        --------
+        >>> model = NaiveBayes(max_tokens=1000)
+        >>> model.learn_one({"text": "win money"}, "spam")
+        >>> model
+        NaiveBayes(max_tokens=1000)  # learned 1 message, 1 class, 2 tokens
+        """
+        return notebook.text_of(self, self.__dict__.get("state"))
+
+    def _repr_html_(self) -> str:
+        """Return classes, views and settings as tables for a notebook."""
+        return notebook.html_of(self, self.__dict__.get("state"))
 
     def _fields(self, x: Message) -> Mapping[str, object]:
         """Return a message as the fields that the views read."""

@@ -27,12 +27,18 @@ def is_compiled(views: Sequence[View], prior: Prior, wanted: bool | None) -> boo
     ValueError
         The compiled driver is wanted, and a part of the model has no twin.
     """
+    reason = why_plain(views, prior)
+    if wanted and reason:
+        raise ValueError(f"this model cannot run in compiled code: {reason}")
+    return not reason if wanted is None else wanted
+
+
+def why_plain(views: Sequence[View], prior: Prior) -> str:
+    """Return why a model cannot run in compiled code, or an empty text if it can."""
     strangers = [f"view `{view.name}`" for view in views if not (view.reads and view.formulas.has_twin)]
     if isinstance(prior, FixedPrior | FallbackPrior):
         strangers.append("the prior")
-    if wanted and (strangers or not _kernel.compiled):
-        raise ValueError(f"this model cannot run in compiled code: {_kernel.reason or ', '.join(strangers)}")
-    return _kernel.compiled and not strangers if wanted is None else wanted
+    return _kernel.reason or (f"there is no compiled twin of {', '.join(strangers)}" if strangers else "")
 
 
 def twins(*, compiled: bool) -> Twins:
