@@ -22,7 +22,7 @@ from river import base
 
 from streamnb.base import Batch, FrozenState, Label, Scores, Sections, checked_labels, likeliest
 from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.estimators import notebook
+from streamnb.naive_bayes.estimators import notebook, saving
 from streamnb.naive_bayes.estimators.frames import Row, frame_like, labels_of, rows_of, series_like
 from streamnb.naive_bayes.event_models.priors import Prior
 from streamnb.naive_bayes.features.readers import Words
@@ -608,8 +608,6 @@ class NaiveBayes(base.MiniBatchClassifier):
         StorageError
             The file exists, or cannot be written.
         """
-        from streamnb.naive_bayes.estimators import saving  # which knows all subclasses
-
         return saving.save(self, path, overwrite=overwrite)
 
     def freeze(self) -> FrozenState:

@@ -166,6 +166,26 @@ class EventModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         raise ValueError("its event model has no `draw`")
 
 
+class OncePerMessage(EventModel, frozen=True, forbid_unknown_fields=True):
+    """An event model of tokens that count once in a message: words that occur, or values of fields."""
+
+    counts_tokens: ClassVar[bool] = True
+
+    @property
+    def token_weight(self) -> str:
+        """However often a token occurs, it counts once."""
+        return "boolean"
+
+    @property
+    def has_twin(self) -> bool:
+        """The compiled driver knows it."""
+        return True
+
+    def features(self, found: Mapping[str, float]) -> dict[str, float]:
+        """Return 1 for each distinct token of a message."""
+        return dict.fromkeys(found, 1.0)
+
+
 class Brought(EventModel, frozen=True):
     """A user's own event model, with what it lacks added."""
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from streamnb.naive_bayes.event_models.base import (
     Draw,
-    EventModel,
     Line,
+    OncePerMessage,
     Shelf,
     combinations,
     counts_on,
@@ -37,7 +37,7 @@ ABSENT = "absent words"
 """The name of the part of the evidence that comes from all absent words together."""
 
 
-class Bernoulli(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="bernoulli"):
+class Bernoulli(OncePerMessage, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="bernoulli"):
     """A coin per word and class: ``phi_jc = (n_jc + a) / (n_c + a + b)``.
 
     `n_jc` of the `n_c` messages of class c contained word j. Messages learned before the word first appeared
@@ -66,24 +66,8 @@ class Bernoulli(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="
     [0.25, 0.3333]
     """
 
-    counts_tokens: ClassVar[bool] = True
-
     smoothing: Beta = Beta()
     unknown: Literal["skip", "smooth"] = "skip"
-
-    @property
-    def token_weight(self) -> str:
-        """A word counts once in a message."""
-        return "boolean"
-
-    @property
-    def has_twin(self) -> bool:
-        """The compiled driver knows it."""
-        return True
-
-    def features(self, found: Mapping[str, float]) -> dict[str, float]:
-        """Return 1 for each distinct token of a message."""
-        return dict.fromkeys(found, 1.0)
 
     def statistic(self, twins: Twins = PLAIN, shelf: Shelf | None = None) -> Coins:
         """Return empty counts, of flags where the tokens are values of fields."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from streamnb.naive_bayes.event_models.base import (
     Draw,
-    EventModel,
     Line,
+    OncePerMessage,
     Shelf,
     combinations,
     counts_on,
@@ -28,7 +28,9 @@ from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 from streamnb.naive_bayes.statistics.token_counts import PLAIN, TokenCounts, Twins
 
 
-class Categorical(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="categorical"):
+class Categorical(
+    OncePerMessage, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="categorical"
+):
     """The multinomial with one draw per field: ``phi = (n_vc + alpha) / (N_c + alpha k)``.
 
     `N_c` messages of class c had the field, `n_vc` of them with value v, and `k` different values have been
@@ -52,24 +54,8 @@ class Categorical(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
     [0.5, 0.25]
     """
 
-    counts_tokens: ClassVar[bool] = True
-
     smoothing: Smoothing = Laplace(1.0)
     unknown: Literal["skip", "smooth"] = "skip"
-
-    @property
-    def token_weight(self) -> str:
-        """A value counts once in a message."""
-        return "boolean"
-
-    @property
-    def has_twin(self) -> bool:
-        """The compiled driver knows it."""
-        return True
-
-    def features(self, found: Mapping[str, float]) -> dict[str, float]:
-        """Return 1 for each value of a message."""
-        return dict.fromkeys(found, 1.0)
 
     def statistic(self, twins: Twins = PLAIN, shelf: Shelf | None = None) -> TokenCounts[FieldTotals]:
         """Return empty counts of fields and their values."""
