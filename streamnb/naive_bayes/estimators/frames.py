@@ -15,6 +15,7 @@ from streamnb.naive_bayes.features.values import is_missing
 
 Frame = nw.DataFrame[Any]
 Row = Mapping[str, object] | str
+"""A message: a mapping of field names to values; estimators of words also take a text."""
 
 
 def rows_of(messages: object, *, zeros: bool) -> tuple[list[Row], Frame | None]:

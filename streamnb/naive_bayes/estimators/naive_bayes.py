@@ -37,9 +37,6 @@ from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.explanation import Explanation
 from streamnb.naive_bayes.statistics.forgetting import seconds
 
-Message = Row
-"""A mapping of field names to values; estimators of words also take a text."""
-
 
 class NaiveBayes(base.MiniBatchClassifier):
     """An online naive Bayes over one or more views of a message.
@@ -221,7 +218,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         """Return classes, views and settings as tables for a notebook."""
         return notebook.html_of(self, self.__dict__.get("state"))
 
-    def _fields(self, x: Message) -> Mapping[str, object]:
+    def _fields(self, x: Row) -> Mapping[str, object]:
         """Return a message as the fields that the views read."""
         if not isinstance(x, Mapping):
             raise ValueError(f"a message is a mapping of fields to values, not {type(x).__name__}")
@@ -278,7 +275,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         return step_batch(self.state, batch, score=score, learn=learn)
 
     def learn_one(  # type: ignore[override]
-        self, x: Message, y: Label | None, weight: float = 1.0, at: float | None = None
+        self, x: Row, y: Label | None, weight: float = 1.0, at: float | None = None
     ) -> None:
         """Learn one message; a label of ``None`` is not learned.
 
@@ -301,22 +298,22 @@ class NaiveBayes(base.MiniBatchClassifier):
         """
         step_one(self.state, columns_of(self._fields(x)), y, weight, at, score=False)
 
-    def predict_proba_one(self, x: Message, at: float | None = None) -> dict[Label, float]:  # type: ignore[override]
+    def predict_proba_one(self, x: Row, at: float | None = None) -> dict[Label, float]:  # type: ignore[override]
         """Return the posterior per class; empty before any class was learned or declared."""
         return step_one(self.state, columns_of(self._fields(x)), None, 1.0, at, score=True)
 
-    def predict_one(self, x: Message, at: float | None = None) -> Label | None:  # type: ignore[override]
+    def predict_one(self, x: Row, at: float | None = None) -> Label | None:  # type: ignore[override]
         """Return the likeliest class, ties going to the smallest; ``None`` before any class was learned or
         declared.
         """
         return likeliest(self.predict_proba_one(x, at))
 
-    def score_one(self, x: Message, at: float | None = None) -> Scores:
+    def score_one(self, x: Row, at: float | None = None) -> Scores:
         """Return the scores of one message; nothing is learned."""
         batch = Batch(columns_of(self._fields(x)), [None], times=None if at is None else [at])
         return self.step(batch, learn=False)
 
-    def joint_log_likelihood(self, x: Message) -> dict[Label, float]:
+    def joint_log_likelihood(self, x: Row) -> dict[Label, float]:
         """Return ``log P(c) + log P(x | c)`` of the product head, for each class labelled so far.
 
         All minus infinity is the 0/0 of maximum likelihood.
@@ -327,17 +324,17 @@ class NaiveBayes(base.MiniBatchClassifier):
             u = log_joint(state, read_now(state, self._fields(x)), active) if active else []
             return {state.classes[c]: value for c, value in zip(active, u, strict=True)}
 
-    def log_odds_one(self, x: Message) -> dict[Label, float]:
+    def log_odds_one(self, x: Row) -> dict[Label, float]:
         """Return ``log p - log(1 - p)`` per class, finite where p rounds to 1; infinite for an only class."""
         scores = self.score_one(x)
         return dict(zip(scores.classes, scores.log_odds[0].tolist(), strict=True))
 
-    def predict_log_proba_one(self, x: Message) -> dict[Label, float]:
+    def predict_log_proba_one(self, x: Row) -> dict[Label, float]:
         """Return the natural logarithm of the posterior, finite where the posterior rounds to 0."""
         return {label: _log_sigmoid(odds) for label, odds in self.log_odds_one(x).items()}
 
     def explain_one(
-        self, x: Message, classes: tuple[Label, Label] | None = None, top: int | None = None
+        self, x: Row, classes: tuple[Label, Label] | None = None, top: int | None = None
     ) -> Explanation | None:
         """Explain the difference between two classes, token by token.
 
@@ -443,7 +440,7 @@ class NaiveBayes(base.MiniBatchClassifier):
 
     # ---- models as sums
 
-    def unlearn_one(self, x: Message, y: Label, weight: float = 1.0, at: float | None = None) -> None:
+    def unlearn_one(self, x: Row, y: Label, weight: float = 1.0, at: float | None = None) -> None:
         """Unlearn a message that was learned with that label and weight.
 
         Counts, moments and length sums are subtracted; what the calibrated head learned stays. After an
