@@ -75,6 +75,17 @@ class Batch:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def check_lengths(self) -> None:
+        """Raise ``ValueError`` if a column is not as long as the labels: drivers trust the lengths."""
+        columns: list[tuple[str, Sequence[object] | None]] = [
+            ("weights", self.weights),
+            ("times", self.times),
+            *((f"values of field `{name}`", column) for name, column in self.fields.items()),
+        ]
+        for what, column in columns:
+            if column is not None and len(column) != len(self.labels):
+                raise ValueError(f"{len(column)} {what} were given for {len(self.labels)} messages")
+
     def rows(self, where: slice) -> Batch:
         """Return a batch of the messages in a slice."""
         return Batch(

@@ -386,9 +386,12 @@ class NaiveBayes(base.MiniBatchClassifier):
             A value, label or weight cannot be used; nothing was learned.
         """
         rows, _ = rows_of(X, zeros=self._zeros)
+        labels = labels_of(y)
+        if len(rows) != len(labels):  # a row without any field is in no column
+            raise ValueError(f"{len(rows)} messages were given with {len(labels)} labels")
         columns = self._columns(rows)
         weighed, times = (None if given is None else list(given) for given in (weights, at))
-        self.step(Batch(columns, labels_of(y), weighed, times), score=False)
+        self.step(Batch(columns, labels, weighed, times), score=False)
 
     def predict_proba_many(self, X: Any) -> Any:  # noqa: ANN401 - a frame in, that kind of frame out
         """Return the posteriors of a batch.

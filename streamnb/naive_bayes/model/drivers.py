@@ -14,7 +14,14 @@ def step_batch(state: State, batch: Batch, *, score: bool, learn: bool) -> Score
     """Score each message, then learn it, in order; see `NaiveBayes.step`.
 
     A state that explains its scores runs on the plain driver.
+
+    Raises
+    ------
+    ValueError
+        The columns of the batch differ in length, or a field, label or weight cannot be used; nothing of the
+        batch was learned.
     """
+    batch.check_lengths()
     with state.lock:
         if state.driver is not None and not state.explain:
             return state.driver.step(state, batch, score, learn)
