@@ -66,9 +66,12 @@ def build_decoder(settings: Settings) -> Decoder:
                 'Let it read the text: reader = { kind = "words" }.',
             )
         if view.reads != "text" and not getattr(view.reader, "fields", None):
+            kind = msgspec.to_builtins(view.reader)["kind"]
             raise SettingsError(
                 f"View `{view.name}` does not name the fields it reads.",
-                'Name them: reader = { kind = "numbers", fields = ["amount"] }.',
+                f'Name them: reader = {{ kind = "{kind}", fields = ["a", "b"] }}. '
+                "A model that was saved from Python and reads every field by its type works only in Python: "
+                "read it with `streamnb.load`.",
             )
         read = _FIELDS[view.reads](fields)
         for field in view.reader.named_fields:
@@ -94,7 +97,9 @@ def restore_model(snapshot: Snapshot) -> tuple[Settings, NaiveBayes]:
     tables = {name: table for name, table in snapshot.settings.items() if name != ESTIMATOR}
     settings = decode_settings(tables, "the snapshot")
     built = build_model(settings)
-    statistics = {"message": build_decoder(settings).state_settings(), "model": built.state_settings()}
+    statistics: dict[str, object] = {"model": built.state_settings()}
+    if "message" in snapshot.statistics:  # a model that was saved from Python has read no records
+        statistics["message"] = build_decoder(settings).state_settings()
     check_statistics(snapshot, statistics)
     built.restore(snapshot.values, snapshot.sections)
     return settings, built

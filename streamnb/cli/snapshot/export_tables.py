@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from streamnb.base import Label, Snapshot
-from streamnb.config import decode_settings
+from streamnb.config import restore_model
 from streamnb.errors import SettingsError, SnapshotError
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.storage import files
@@ -51,7 +51,7 @@ def weights(snapshot: Snapshot, classes: tuple[Label, Label] | None = None) -> I
     SnapshotError
         The model has no linear boundary, or there are more than two classes and `classes` is not given.
     """
-    settings = decode_settings(snapshot.settings, "the snapshot")
+    settings, restored = restore_model(snapshot)
     model = NaiveBayes(
         settings.views,
         prior=settings.prior,
@@ -60,13 +60,13 @@ def weights(snapshot: Snapshot, classes: tuple[Label, Label] | None = None) -> I
         classes_max=settings.model.classes_max,
         tokenizer=settings.tokens,
     )
-    model.restore(snapshot.values, snapshot.sections)
+    frozen = restored.freeze()
+    model.restore(frozen.values, frozen.sections)
     try:
         intercept, found = model.linear_weights(classes)
     except ValueError as error:
-        raise SnapshotError(
-            f"There are no weights to export: {error}.", "Name two classes: `--classes spam,ham`."
-        ) from error
+        hint = "Name two classes: `--classes spam,ham`." if classes is None else "Export the counts instead."
+        raise SnapshotError(f"There are no weights to export: {error}.", hint) from error
     positive = str(classes[0] if classes else min(model.state.classes[c] for c in model.state.active()))
     yield "", "", positive, intercept
     for (view, feature), weight in found.items():

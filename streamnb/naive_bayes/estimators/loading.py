@@ -6,19 +6,16 @@ against the types of its constructor.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_type_hints
-
-import msgspec
+from typing import Any
 
 from streamnb.base import differences
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes._kernel import memory
 from streamnb.naive_bayes.estimators.fields import CategoricalNB, GaussianDiscriminant, GaussianNB
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
-from streamnb.naive_bayes.estimators.saving import ESTIMATOR
+from streamnb.naive_bayes.estimators.saving import ESTIMATOR, typed_parameters
 from streamnb.naive_bayes.estimators.words import BernoulliNB, ComplementNB, MultinomialNB
 from streamnb.naive_bayes.model import plain
 from streamnb.storage import read_snapshot
@@ -97,14 +94,4 @@ def _built(settings: Mapping[str, Any]) -> NaiveBayes:
     made = _CLASSES.get(str(saved.get("class")))
     if made is None:
         raise ValueError(f"{saved.get('class')!r} is not a class of streamnb")
-    hints = get_type_hints(made.__init__)
-    known = inspect.signature(made).parameters
-    given = {}
-    for name, value in saved["parameters"].items():
-        if name not in known:
-            raise ValueError(f"{made.__name__} has no parameter `{name}`")
-        try:
-            given[name] = msgspec.convert(value, hints[name])
-        except msgspec.ValidationError as error:
-            raise ValueError(f"`{name}`: {error}") from error
-    return made(**given)
+    return made(**typed_parameters(made, saved["parameters"]))

@@ -180,6 +180,9 @@ class NaiveBayes(base.MiniBatchClassifier):
             for name, value in super()._get_params().items()
         }
 
+    def __str__(self) -> str:
+        return repr(self)
+
     def __setattr__(self, name: str, value: object) -> None:
         """Set a parameter, also of a model that has learned: its sums stay and are used under the new value.
 
@@ -191,13 +194,18 @@ class NaiveBayes(base.MiniBatchClassifier):
         if "state" not in self.__dict__ or name not in self.__dict__ or name not in self._get_params():
             super().__setattr__(name, value)
             return
-        other = self.clone({name: value})
-        merging.check_alike(other.state, self.state)
-        frozen = self.freeze()
+        other, frozen = self.clone({name: value}), self.freeze()
+        fits = other.state_settings() == self.state_settings()
         try:
-            other.restore(frozen.values, frozen.sections)
-        except SnapshotError as error:
-            raise ValueError(f"`{name}` cannot be changed after learning: {error}") from error
+            if fits:
+                other.restore(frozen.values, frozen.sections)
+        except SnapshotError:
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"`{name}` cannot change after learning, because the sums depend on it; "
+                f"make a new model: clone({{{name!r}: ...}})"
+            )
         self.__dict__.update(other.__dict__)
 
     def __repr__(self) -> str:
@@ -243,8 +251,10 @@ class NaiveBayes(base.MiniBatchClassifier):
 
     @property
     def class_counts_(self) -> dict[Label, float]:
-        """The weight of the messages learned, per class; with a half-life, relative to the landmark."""
-        return dict(zip(self.state.classes, self.state.class_counts, strict=True))
+        """The weight of the messages learned, per class; with a half-life, what is left of it by now."""
+        state = self.state
+        scale = 1.0 if state.decay is None else state.decay.scale(state.decay.now())
+        return {label: n / scale for label, n in zip(state.classes, state.class_counts, strict=True)}
 
     @property
     def learned_(self) -> int:
@@ -385,6 +395,8 @@ class NaiveBayes(base.MiniBatchClassifier):
         ValueError
             A value, label or weight cannot be used; nothing was learned.
         """
+        if isinstance(y, str):
+            raise ValueError(f"`y` holds the labels themselves, not the name of a column, {y!r}")
         rows, _ = rows_of(X, zeros=self._zeros)
         labels = labels_of(y)
         if len(rows) != len(labels):  # a row without any field is in no column

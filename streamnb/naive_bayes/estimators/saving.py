@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import msgspec
 
 from streamnb import __version__
 from streamnb.base import Snapshot
+from streamnb.errors import StorageError
 from streamnb.naive_bayes.model import plain
 from streamnb.storage import write_snapshot
 
@@ -29,8 +33,15 @@ def save(model: NaiveBayes, path: Path | str, *, overwrite: bool) -> int:
             f"a {type(model).__name__} cannot be saved: `load` knows only the classes of streamnb; "
             "store what `freeze` returns"
         )
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise StorageError(f"The folder of {path} does not exist.", "Create it, or choose another path.")
+    if not overwrite and path.exists():
+        raise StorageError(f"{path} exists.", "Pass overwrite=True to replace it, or choose another path.")
     settings = plain.described(model.state)
-    settings[ESTIMATOR] = {"class": type(model).__name__, "parameters": _parameters(model)}
+    given = _parameters(model)
+    typed_parameters(type(model), given)  # what `load` would refuse is not written
+    settings[ESTIMATOR] = {"class": type(model).__name__, "parameters": given}
     frozen = model.freeze()
     snapshot = Snapshot(
         values=frozen.values,
@@ -42,7 +53,27 @@ def save(model: NaiveBayes, path: Path | str, *, overwrite: bool) -> int:
         written_ms=time.time_ns() // 1_000_000,
         streamnb=__version__,
     )
-    return write_snapshot(Path(path), snapshot, overwrite=overwrite)
+    return write_snapshot(path, snapshot, overwrite=overwrite)
+
+
+def typed_parameters(made: type[NaiveBayes], given: Mapping[str, object]) -> dict[str, Any]:
+    """Return plain parameters as arguments of a constructor.
+
+    Raises
+    ------
+    ValueError
+        The class has no such parameter, or a value has another type.
+    """
+    hints, known = get_type_hints(made.__init__), inspect.signature(made).parameters
+    found = {}
+    for name, value in given.items():
+        if name not in known:
+            raise ValueError(f"{made.__name__} has no parameter `{name}`")
+        try:
+            found[name] = msgspec.convert(value, hints[name])
+        except msgspec.ValidationError as error:
+            raise ValueError(f"`{name}`: {error}") from error
+    return found
 
 
 def _parameters(model: NaiveBayes) -> dict[str, object]:

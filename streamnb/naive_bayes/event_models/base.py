@@ -207,8 +207,15 @@ class Brought(EventModel, frozen=True):
         active: Sequence[int],
         scale: float = 1.0,  # noqa: ARG002 - a model with a half-life refuses it
     ) -> Parts:
-        """Return its parts; it has no half-life, so there is no scale."""
-        return self.own.parts(features, statistic, active).items()
+        """Return its parts, checked; it has no half-life, so there is no scale."""
+        parts = self.own.parts(features, statistic, active).items()
+        for name, values in parts:
+            if len(values) != len(active) or any(math.isnan(value) for value in values):
+                raise ValueError(
+                    f"{type(self.own).__name__} gave {values!r} for {name!r}; `parts` must give one number "
+                    f"per active class, here {len(active)}, and no NaN"
+                )
+        return parts
 
     def drawing(self, statistic: AnyStatistic, active: Sequence[int], i: int, messages: float) -> Draw:
         """Return its `draw`, if it has one."""

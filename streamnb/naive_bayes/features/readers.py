@@ -113,7 +113,8 @@ class TextReader(Reader, frozen=True, forbid_unknown_fields=True):
     prefix: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` if `prefix` is set and a field name contains a colon."""
+        """Raise ``ValueError`` if `fields` is no tuple of names, or `prefix` is set and one has a colon."""
+        check_names(self.fields)
         for field in self.fields if self.prefix else ():
             if ":" in field:
                 raise ValueError(f"field {field!r} cannot be a prefix: its name must not contain a colon")
@@ -266,7 +267,10 @@ class Block(Reader, frozen=True, forbid_unknown_fields=True):
     fields: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that `field` and `fields` are not both given."""
+        """Check that `field` is one name, `fields` are several, and not both are given."""
+        if not isinstance(self.field, str):
+            raise ValueError(f"`field` is one name; for several write fields={self.field!r}")
+        check_names(self.fields)
         if self.field and self.fields:
             raise ValueError("a block reads either `field`, which holds a mapping, or `fields`, not both")
 
@@ -368,6 +372,12 @@ AnyReader = (
     Words | WordPairs | CharacterGrams | Ends | Terms | Categories | Flags | Numbers | Category | Number
 )
 """The readers that a settings file can name, by their `kind`."""
+
+
+def check_names(fields: object) -> None:
+    """Raise ``ValueError`` if fields are not a sequence of names."""
+    if not isinstance(fields, list | tuple) or not all(isinstance(field, str) for field in fields):
+        raise ValueError(f"`fields` is a tuple of names, such as ('subject', 'body'), not {fields!r}")
 
 
 def _count(tokens: list[str]) -> Counts:

@@ -59,7 +59,9 @@ def unlearn(
         if c is not None and weight < FORGOTTEN:  # already forgotten
             state.learned = max(0, state.learned - 1)
             return
-    if c is None or state.class_counts[c] < weight * (1 - WEIGHT_ROUNDING):
+    if c is None:
+        raise ValueError(f"no message of {label!r} was ever learned; nothing was unlearned")
+    if state.class_counts[c] < weight * (1 - WEIGHT_ROUNDING):
         raise ValueError(f"the learned weight of {label!r} is below this message's; nothing was unlearned")
     for view, features in zip(state.views, message.features, strict=True):
         with named(view):

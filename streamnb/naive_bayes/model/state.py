@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from streamnb.base import (
     Batch,
@@ -69,7 +69,7 @@ class State:
         time_skew_max_s: float = 3600.0,
         compiled: bool | None = None,
     ) -> None:
-        self.views = tuple(views)
+        self.views = _checked(views, head, prior, classes, classes_max)
         self.text_views = [i for i, view in enumerate(self.views) if view.reads == "text"]
         self.token_view = self._token_view()
         self.other_views = [i for i in range(len(self.views)) if i not in self.text_views]
@@ -193,3 +193,32 @@ class State:
         """Rebuild the tallies from the counts, after the store has changed as a whole."""
         for statistic in self.token_statistics().values():
             statistic.recount(self.class_counts)
+
+
+def _checked(
+    views: Sequence[View],
+    head: object,
+    prior: object,
+    classes: Sequence[Label],
+    classes_max: int,
+) -> tuple[View, ...]:
+    """Return the views as a tuple, after checking the types of the parameters.
+
+    Raises
+    ------
+    ValueError
+        A parameter has another type or value than it may have; the error names what is allowed.
+    """
+    if not isinstance(views, list | tuple) or not all(isinstance(view, View) for view in views):
+        raise ValueError(f"`views` is a list of View(name, reader, event_model), not {views!r}")
+    if head not in {None, *get_args(HeadKind)}:
+        raise ValueError(f'`head` must be "calibrated" or "product", not {head!r}')
+    if prior is not None and not isinstance(prior, Prior):
+        raise ValueError(
+            f"`prior` must be one of streamnb's priors, such as FixedPrior({{...}}), not {prior!r}"
+        )
+    if isinstance(classes, str) or not classes_max >= 1 or len(classes) > classes_max:
+        raise ValueError(
+            "`classes` is a list of labels, and `classes_max` at least 1 and not below their number"
+        )
+    return tuple(views)

@@ -107,6 +107,12 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Choose an event model that fits the reader."""
         if isinstance(self.reader, Shorthand):
             self._replace(reader=self.reader.block, event_model=_of_one_field(self.name, self.event_model))
+        for name, part, method in (
+            ("reader", self.reader, "features"),
+            ("event_model", self.event_model, "parts"),
+        ):
+            if part is not None and (isinstance(part, type) or not hasattr(part, method)):
+                raise ValueError(f"view `{self.name}`: `{name}` must be an instance, not {part!r}")
         default, fitting, rule = _SUITS.get(type(self.reader), (None, (EventModel,), ""))
         if self.event_model is None:
             if default is None:

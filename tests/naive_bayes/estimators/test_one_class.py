@@ -128,7 +128,7 @@ def test_a_setting_that_the_sums_do_not_depend_on_may_change() -> None:
     assert model.score_one({"text": "win"}).raw_posterior is not None
     with pytest.raises(ValueError, match="tokenizer"):
         model.tokenizer = Tokenizer(rule="words")
-    with pytest.raises(ValueError, match="`classes` cannot be changed after learning"):
+    with pytest.raises(ValueError, match="`classes` cannot change after learning"):
         model.classes = ["other"]
     assert (model.digest(), model.tokenizer, model.classes) == (before, None, None)
 

@@ -1,0 +1,121 @@
+"""Wrong arguments are refused by one sentence that says what is allowed, before anything is learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from streamnb import (
+    TEXT_ONLY,
+    Category,
+    Flags,
+    Gaussian,
+    Multinomial,
+    NaiveBayes,
+    Numbers,
+    View,
+    WordPairs,
+    Words,
+)
+
+any_model: Any = NaiveBayes
+any_view: Any = View
+any_words: Any = Words
+any_pairs: Any = WordPairs
+any_flags: Any = Flags
+any_numbers: Any = Numbers
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "a head that is none": (
+        lambda: any_model(TEXT_ONLY, head="calibrate"),
+        '`head` must be "calib',
+    ),
+    "a reader as a view": (lambda: any_model([any_words()]), r"`views` is a list of View\("),
+    "a tuple as a view": (lambda: any_model([("w", any_words())]), r"`views` is a list of View\("),
+    "a view as the views": (
+        lambda: any_model(any_view("w", any_words())),
+        r"`views` is a list of View\(",
+    ),
+    "a dict as a prior": (lambda: any_model(prior={"a": 0.5}), "`prior` must be one of"),
+    "no room for a class": (
+        lambda: any_model(classes_max=0),
+        "`classes_max` at least 1",
+    ),
+    "more classes than room": (
+        lambda: any_model(classes=[*"abc"], classes_max=2),
+        "`classes_max` at least",
+    ),
+    "a text as the classes": (lambda: any_model(classes="ab"), "`classes` is a list of labels"),
+    "one name as fields": (lambda: any_words("subject"), "`fields` is a tuple of names"),
+    "one name as fields of pairs": (lambda: any_pairs(fields="subject"), "`fields` is a tuple of names"),
+    "fields as one name": (lambda: any_flags(("urgent",)), r"for several write fields=\('urgent',\)"),
+    "fields of a block that are a text": (lambda: any_numbers(fields="a"), "`fields` is a tuple of names"),
+    "a class as an event model": (lambda: any_view("w", any_words(), Multinomial), "must be an instance"),
+    "a class as a reader": (lambda: any_view("w", Words), "`reader` must be an instance"),
+    "a text as a reader": (lambda: any_view("w", "words"), "`reader` must be an instance"),
+    "a column's name as labels": (
+        lambda: any_model().learn_many([{"a": 1.0}] * 5, "queue"),
+        "`y` holds the labels themselves",
+    ),
+    "a class that was never learned": (
+        lambda: any_model(TEXT_ONLY).unlearn_one({"text": "a"}, "x"),
+        "no message of 'x' was ever learned",
+    ),
+    "a category that counts logarithms": (
+        lambda: any_view("c", Category("kind"), Multinomial(weight="log")),
+        "a category is one draw; use a categorical",
+    ),
+}
+
+
+@pytest.mark.parametrize(("act", "what"), WRONG.values(), ids=WRONG)
+def test_a_wrong_argument_is_one_sentence(act: Any, what: str) -> None:  # noqa: ANN401
+    """A ValueError, whatever its type; never an AttributeError from inside."""
+    with pytest.raises(ValueError, match=what):
+        act()
+
+
+@dataclass(frozen=True)
+class Nonsense:
+    """An event model that gives what it was told to."""
+
+    values: tuple[float, ...]
+
+    def statistic(self) -> Any:  # noqa: ANN401 - its own
+        """Return moments."""
+        return Gaussian().statistic()
+
+    def parts(self, features: Any, statistic: Any, active: Any) -> Any:  # noqa: ANN401, ARG002 - its own
+        """Return the same for every number."""
+        return dict.fromkeys(features, self.values)
+
+
+@pytest.mark.parametrize("values", [(0.5,), (0.1, 0.2, 0.3), (0.1, float("nan"))])
+def test_an_own_event_model_must_give_a_number_per_class(values: tuple[float, ...]) -> None:
+    """Neither fewer nor more, and no NaN: the posterior would be wrong in silence."""
+    model = NaiveBayes([View("n", Numbers(), Nonsense(values))])
+    for x, y in ((1.0, "a"), (2.0, "b")):
+        model.learn_one({"n": x}, y)
+    with pytest.raises(ValueError, match=r"Nonsense gave .* one number per active class, here 2, and no NaN"):
+        model.predict_proba_one({"n": 1.0})
+
+
+def test_a_parameter_that_cannot_change_is_named() -> None:
+    """With the way to a new model; nothing changes."""
+    model = NaiveBayes(TEXT_ONLY)
+    model.learn_one({"text": "win"}, "spam")
+    for name, value in (("head", "product"), ("half_life_messages", 5.0), ("views", None)):
+        with pytest.raises(ValueError, match=rf"`{name}` cannot change after learning.*clone"):
+            setattr(model, name, value)
+    assert (model.head, model.half_life_messages, model.views) == (None, None, TEXT_ONLY)
+
+
+def test_weights_of_classes_are_those_of_now() -> None:
+    """With a half-life: what is left of the messages, whatever the landmark is."""
+    model = NaiveBayes(TEXT_ONLY, half_life_messages=1.0)
+    for label in "aab":
+        model.learn_one({"text": "x"}, label)
+    assert model.class_counts_ == {"a": 0.375, "b": 0.5}
+    assert str(model) == repr(model)
