@@ -399,7 +399,7 @@ cdef class CountStore:
         plain.CountStore.make_room(self, features)
 
     def evict(self, n):
-        """Evict the `n` tokens with the smallest counts, and correct the totals."""
+        """Evict the `n` tokens with the smallest counts, oldest first, and correct the totals."""
         with self.lock:
             return self._evict(n)
 
@@ -408,7 +408,7 @@ cdef class CountStore:
         cdef uint64_t row, c, i, C = table.n_classes
         cdef uint64_t n_totals = table.n_views * C
         rounded = {i for i in range(n_totals) if not is_exact(table.totals[i])}
-        gone = rarest(table, Statements([statement(view) for view in self.views], []), n)
+        gone = rarest(table, n)
         for row in gone.tolist():
             mass = 0.0
             for c in range(C):

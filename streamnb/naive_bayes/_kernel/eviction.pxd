@@ -2,8 +2,7 @@
 
 from libc.stdint cimport uint64_t
 
-from streamnb.naive_bayes._kernel.digest cimport Statements
 from streamnb.naive_bayes._kernel.table cimport Table
 
 
-cdef rarest(const Table* table, Statements statements, uint64_t n)
+cdef rarest(const Table* table, uint64_t n)

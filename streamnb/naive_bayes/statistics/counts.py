@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-import mmh3
 import numpy as np
 
 from streamnb.base import Digest, Section, Sections, section, statement
@@ -171,8 +170,8 @@ class CountStore:
         """Evict rare tokens until the new tokens of a message fit under `max_tokens`.
 
         One sweep evicts a sixteenth of the cap, so that sweeps are rare. The order of eviction is a function
-        of the counts alone, and for equal counts of a hash without a key. So the same stream always leaves
-        the same vocabulary.
+        of the counts and of the order in which tokens came, so the same stream always leaves the same
+        vocabulary.
 
         Parameters
         ----------
@@ -192,15 +191,21 @@ class CountStore:
         """Do nothing: a dict needs no check. The compiled store looks up every token in its hash table."""
 
     def evict(self, n: int) -> None:
-        """Evict the `n` tokens with the smallest counts, and correct the totals."""
+        """Evict the `n` tokens with the smallest counts, and correct the totals.
+
+        Of equal counts the oldest go first: a token's age is the share of its view's tokens that are older. A
+        hash would let a sender choose words that stay.
+        """
         ranked = sorted(
-            (sum_of(row), mmh3.hash128(statement(view, token)), view, token)
-            for view, counts in self.views.items()
-            for token, row in counts.rows.items()
+            (sum_of(row), (position << 32) // len(counts.rows), i, token)
+            for i, counts in enumerate(self.views.values())
+            for position, (token, row) in enumerate(counts.rows.items())
         )
+        names = list(self.views)
         each = ((view, c, n) for view in self for c, n in enumerate(self[view].totals))
         rounded = {(view, c) for view, c, total in each if not is_exact(total)}
-        for _, _, view, token in ranked[:n]:
+        for _, _, i, token in ranked[:n]:
+            view = names[i]
             counts = self.views[view]
             row = counts.rows.pop(token)
             for c, count in enumerate(row):

@@ -147,3 +147,49 @@ def test_the_rounding_of_a_heavy_weight_goes_with_its_tokens(compiled: bool) -> 
     frozen = model.freeze()
     other.restore(frozen.values, frozen.sections)
     assert other.digest() == model.digest()
+
+
+@TWINS
+def test_F11_words_seen_once_are_evicted_by_age_so_none_can_be_chosen_to_stay(compiled: bool) -> None:
+    """Among words seen once the newest stay, whoever sent them: junk cannot push out newer words."""
+    model = NaiveBayes(TEXT_ONLY, max_tokens=1600, compiled=compiled)
+    for i in range(800):
+        model.learn_one({"text": f"known{i} known{i}"}, "ham")
+    for i in range(1000):
+        junk = " ".join(f"junk{i}x{j}" for j in range(9))
+        model.learn_one({"text": f"{junk} newcomer{i}"}, "spam")
+    rows = model.state.counts["words"].rows
+    newest = [f"{kind}{i}{end}" for i in range(950, 1000) for kind, end in [("newcomer", ""), ("junk", "x0")]]
+    assert all(token in rows for token in newest)
+    assert all(f"known{i}" in rows for i in range(800))
+    assert not any(f"newcomer{i}" in rows or f"junk{i}x0" in rows for i in range(900))
+
+
+@TWINS
+def test_views_lose_tokens_of_equal_counts_in_proportion(compiled: bool) -> None:
+    """The age of a token is relative to its own view, so no view is emptied first."""
+    views = [View("words", Words()), View("pairs", WordPairs())]
+    model = NaiveBayes(views, max_tokens=1000, compiled=compiled)
+    for i in range(2000):
+        model.learn_one({"text": f"w{i}a w{i}b w{i}c"}, "ham")
+    held = [len(model.state.counts[view].rows) for view in ("words", "pairs")]
+    assert sum(held) > 900
+    assert held[0] / held[1] == pytest.approx(3 / 2, rel=0.1)
+
+
+@pytest.mark.skipif(PURE, reason="STREAMNB_PURE is set")
+@TWINS
+def test_either_twin_evicts_on_as_the_other_after_a_snapshot(compiled: bool) -> None:
+    """The order of age is in the snapshot."""
+    views = [View("words", Words()), View("pairs", WordPairs())]
+    model = NaiveBayes(views, max_tokens=300, compiled=compiled)
+    other = NaiveBayes(views, max_tokens=300, compiled=not compiled)
+    stream = a_stream(30, seed=5)
+    for batch in stream[:15]:
+        model.step(batch)
+    frozen = model.freeze()
+    other.restore(frozen.values, frozen.sections)
+    for batch in stream[15:]:
+        model.step(batch)
+        other.step(batch)
+    assert model.digest() == other.digest()
