@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -49,23 +50,32 @@ class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
     Parameters
     ----------
-    p : mapping of class to float
-        Numbers above 0; they are divided by their sum.
+    p : mapping of Label to float
+        Numbers from 0; they are divided by their sum. Labels are kept as JSON writes them: ``True`` becomes
+        ``"true"``, and ``1`` becomes ``"1"``.
 
     Raises
     ------
     ValueError
-        `p` is empty, or a value is not above 0 and finite.
+        A value of `p` is negative or not finite, or none is above 0.
+
+    Examples
+    --------
+    >>> FixedPrior({True: 9, False: 1}).p
+    {'true': 9.0, 'false': 1.0}
     """
 
-    p: Mapping[str, float]
+    p: Mapping[Any, float]  # of Label; the type of a mapping's keys is invariant
 
     def __post_init__(self) -> None:
-        """Check `p`."""
-        if not self.p or not all(math.isfinite(value) and value > 0 for value in self.p.values()):
+        """Name the classes, and check their probabilities."""
+        named = {_name(label): float(value) for label, value in self.p.items()}
+        if not all(0 <= value < math.inf for value in named.values()) or not any(named.values()):
             raise ValueError(
-                "`p` must give at least one class a probability, and each must be finite and above 0"
+                "`p` must give at least one class a probability above 0, and none one below, "
+                f"not {dict(self.p)!r}"
             )
+        msgspec.structs.force_setattr(self, "p", named)
 
     def log_p(self, labels: list[Label], class_counts: list[float], scale: float = 1.0) -> list[float]:
         """Return log P(c) up to a constant, which cancels when the head normalises the posterior."""
@@ -74,7 +84,8 @@ class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
         for count in class_counts:
             learned += count
         rest = scale / (scale + learned)
-        return [math.log(self.p[str(label)] / total if str(label) in self.p else rest) for label in labels]
+        shares = [self.p[_name(label)] / total if _name(label) in self.p else rest for label in labels]
+        return [math.log(share) if share > 0 else -math.inf for share in shares]
 
 
 class FallbackPrior(
@@ -93,3 +104,8 @@ class FallbackPrior(
 
 
 Prior = LearnedPrior | UniformPrior | FixedPrior | FallbackPrior
+
+
+def _name(label: Label) -> str:
+    """Return a label as the text that it is in JSON."""
+    return label if isinstance(label, str) else str(label).lower()

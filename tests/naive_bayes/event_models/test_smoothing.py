@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamnb import NaiveBayes, load
+from streamnb.base import Label
 from streamnb.naive_bayes.event_models.priors import FixedPrior, LearnedPrior, UniformPrior
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSmoothing
 
@@ -65,7 +68,7 @@ def test_dirichlet_follows_the_stream_where_a_class_is_silent(
 
 
 @pytest.mark.parametrize("value", [-1.0, 0.0, -0.0, math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("make", [Laplace, Dirichlet, lambda value: FixedPrior({"a": 1.0, "b": value})])
+@pytest.mark.parametrize("make", [Laplace, Dirichlet, lambda value: FixedPrior({"a": value})])
 def test_T8_pseudo_counts_that_make_no_distribution_are_refused(
     make: Callable[[float], object], value: float
 ) -> None:
@@ -81,10 +84,11 @@ def test_T8_a_prior_smoothed_below_nothing_is_refused(value: float) -> None:
         LearnedPrior(value)
 
 
-def test_a_fixed_prior_of_nothing_is_refused() -> None:
-    """A prior that names no class defines no probability."""
+@pytest.mark.parametrize("p", [{}, {"a": 1.0, "b": -0.5}, {"a": 1.0, "b": math.nan}, {"a": math.inf}])
+def test_a_fixed_prior_that_is_no_distribution_is_refused(p: dict[Label, float]) -> None:
+    """It names no class, or has a value that is no probability."""
     with pytest.raises(ValueError, match="at least one class"):
-        FixedPrior({})
+        FixedPrior(p)
 
 
 CLASS_COUNTS = st.lists(st.integers(1, 10_000).map(float), min_size=1, max_size=10)
@@ -105,6 +109,26 @@ def test_uniform_prior_ignores_the_shares(counts: list[float]) -> None:
     """Each class gets one over the number of classes labelled."""
     labels = [str(c) for c in range(len(counts))]
     assert UniformPrior().log_p([*labels], counts) == [-math.log(len(counts))] * len(counts)
+
+
+@pytest.mark.parametrize(("p", "labels"), [({True: 0.9, False: 0.1}, [True, False]), ({1: 9, 7: 1}, [1, 7])])
+def test_F13_the_keys_of_a_fixed_prior_are_labels_of_any_type(
+    p: dict[Label, float], labels: list[Label], tmp_path: Path
+) -> None:
+    """Also after the model was saved; a probability of 0 excludes a class."""
+    prior = FixedPrior(p)
+    assert prior.log_p(labels, [5.0, 5.0]) == pytest.approx([math.log(0.9), math.log(0.1)])
+    model = NaiveBayes(prior=prior, head="product")
+    for label in labels:
+        model.learn_one({"text": "same"}, label)
+    assert model.predict_proba_one({"text": "same"})[labels[0]] == pytest.approx(0.9)
+    model.save(tmp_path / "m.snb")
+    assert load(tmp_path / "m.snb").prior == prior
+    model = NaiveBayes(prior=FixedPrior({labels[0]: 0.0, labels[1]: 1.0}), head="product")
+    for label in labels:
+        model.learn_one({"text": "same"}, label)
+    assert model.predict_proba_one({"text": "same"}) == {labels[0]: 0.0, labels[1]: 1.0}
+    assert model.predict_proba_one({"text": "else"}) == {labels[0]: 0.0, labels[1]: 1.0}
 
 
 def test_a_fixed_prior_is_what_was_given() -> None:
