@@ -71,6 +71,9 @@ class Forgetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"`half_life_messages` must be from 1 to 1e12, not {self.half_life_messages!r}")
         if not 0.0 <= self.time_skew_max_s <= TIME_MAX_S:
             raise ValueError(f"`time_skew_max_s` must be from 0 to 1e12, not {self.time_skew_max_s!r}")
+        for name in ("half_life_s", "half_life_messages", "time_skew_max_s"):
+            if (value := getattr(self, name)) is not None:  # 60 becomes 60.0, also as the text of a snapshot
+                msgspec.structs.force_setattr(self, name, float(value))
 
     @property
     def is_on(self) -> bool:

@@ -32,6 +32,7 @@ from streamnb import (
     NaiveBayes,
     Number,
     Numbers,
+    Terms,
     Tokenizer,
     UniformPrior,
     View,
@@ -184,6 +185,26 @@ def test_a_saved_model_restores_from_its_tables(tmp_path: Path) -> None:
     assert restored.digest() == every.digest()
     with pytest.raises(SettingsError, match="View `categories` does not name the fields it reads"):
         build_decoder(settings)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: NaiveBayes(TEXT_ONLY, half_life_messages=1000),
+        lambda: NaiveBayes(TEXT_ONLY, half_life_s=3600, time_skew_max_s=3600),
+        lambda: BernoulliNB(true_threshold=1),
+        lambda: NaiveBayes([View("n", Numbers(), Binned(edges=(400, 800, 1200)))]),
+        lambda: NaiveBayes([View("t", Terms("t", above=1))]),
+    ],
+)
+def test_a_whole_number_where_a_float_is_meant_is_saved_and_loaded(
+    make: Callable[[], NaiveBayes], tmp_path: Path
+) -> None:
+    """1000 is 1000.0: the settings in the file are those of the model that is built from them."""
+    model = make()
+    model.save(tmp_path / "m.snb")
+    assert streamnb.load(tmp_path / "m.snb").state_settings() == model.state_settings()
+    assert restore_model(load_snapshot(tmp_path / "m.snb"))[1].digest() == model.digest()
 
 
 def test_a_file_is_replaced_only_if_told_to(tmp_path: Path) -> None:
