@@ -50,8 +50,9 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         By default calibrated if some view reads text.
     classes : tuple of str
         Declared before anything is learned; others may appear.
-    classes_max : int
-        A label past it becomes a dead letter.
+    classes_max : int or None
+        A label past it becomes a dead letter. ``None``, no limit, is only in snapshots that were saved from
+        Python.
     max_tokens : int
         Tokens of all views together, about 70 bytes each with two classes, 25 of them for snapshots; at the
         cap the rarest sixteenth is evicted.
@@ -60,12 +61,12 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = "streamnb"
     head: HeadKind | None = None
     classes: tuple[str, ...] = ()
-    classes_max: int = 256
+    classes_max: int | None = 256
     max_tokens: int = 5_000_000
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` where more classes are declared than allowed, or a bound is too small."""
-        if self.classes_max < max(1, len(self.classes)):
+        if self.classes_max is not None and self.classes_max < max(1, len(self.classes)):
             raise ValueError("`classes_max` must be at least 1 and not below the number of `classes`")
         if not 16 <= self.max_tokens <= 1 << 40:
             raise ValueError("`max_tokens` must be at least 16, and no more than 2^40")

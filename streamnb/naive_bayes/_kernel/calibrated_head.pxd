@@ -2,7 +2,7 @@
 #
 # `step.pyx` reads the constants from the plain module.
 
-from libc.math cimport exp, sqrt
+from libc.math cimport exp, log, sqrt
 from libc.stdint cimport int64_t, uint64_t
 
 from streamnb.naive_bayes._kernel.multinomial cimport VIEW_FEATURES
@@ -52,12 +52,17 @@ cdef inline void fade(Head* head, uint64_t n_classes, double factor, const HeadC
     head.eta_squares = left_of(head.eta_squares, factor, k.eta_square_start)
 
 
-cdef inline void form_opinion(Head* head, const int64_t* active, uint64_t S) noexcept nogil:
-    """The twin of `CalibratedHead.opinion`."""
+cdef inline void form_opinion(
+    Head* head, const int64_t* active, uint64_t S, const double* class_counts, double scale
+) noexcept nogil:
+    """The twin of `CalibratedHead.opinion`; `class_counts` is NULL in a model that does not forget."""
     cdef uint64_t i, j
-    cdef double eps, noise
+    cdef double eps, noise, left
     for j in range(S):
         head.u[j] = head.offsets[active[j]]
+        if class_counts != NULL:
+            left = class_counts[active[j]] / scale
+            head.u[j] = head.u[j] + (log(left) if left < 1.0 else 0.0)
     for i in range(head.n_features):
         for j in range(S):
             head.u[j] += head.weights[i] * head.phi[i * S + j]

@@ -34,7 +34,7 @@ cdef inline void add_category(
         for j in range(S):
             n += field.totals[active[j]]
             n_v += row[active[j]] if row != NULL else 0.0
-        p, pseudo_total = view.pseudo * ((n_v + 0.5) / (n + 0.5 * <double>(field.states + 1))), view.pseudo
+        p, pseudo_total = view.pseudo * ((n_v + view.half) / (n + view.half * <double>(field.states + 1))), view.pseudo
     for j in range(S):
         count = row[active[j]] if row != NULL else 0.0
         if not count + p > 0:

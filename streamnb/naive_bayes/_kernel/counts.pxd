@@ -11,7 +11,7 @@ cdef class CountStore:
     cdef Buffer slots, old_slots, counts, bounds, arena  # what the table points at
     cdef Buffer still_counts, still_slots  # the copies of the last freeze, which the next one reuses
     cdef readonly dict views
-    cdef readonly object lock  # held while the table is read or written; see counts.pyx
+    cdef public object lock  # held while the table is read or written; see counts.pyx
     cdef uint64_t moves  # how often rows changed places
     cdef public object max_tokens
     cdef public object evicted_tokens

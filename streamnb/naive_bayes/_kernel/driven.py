@@ -69,12 +69,16 @@ class DrivenModel(Protocol):
         """The classes, in order of appearance."""
 
     @property
+    def declared(self) -> Sequence[Label]:
+        """The classes that were declared; all are in `classes`."""
+
+    @property
     def index(self) -> Mapping[Label, int]:
         """The index of each class."""
 
     @property
-    def classes_max(self) -> int:
-        """The largest number of classes."""
+    def classes_max(self) -> int | None:
+        """The largest number of classes; ``None`` is no limit."""
 
     @property
     def max_tokens(self) -> int | None:

@@ -75,17 +75,21 @@ cdef inline void log_odds_of(const double* posterior, uint64_t n, double* out) n
 
 
 cdef inline void never_labelled(
-    const double* p, const int64_t* active, uint64_t S, uint64_t C, double d, double* out
+    const double* p, const int64_t* active, uint64_t S, const int64_t* declared, uint64_t D, uint64_t C, double d,
+    double* out
 ) noexcept nogil:
     """The twin of `never_labelled`."""
     cdef uint64_t c, j
-    cdef double share, labelled
+    cdef double share = 0.0, labelled
     if S == C:
         memcpy(out, p, S * sizeof(double))
         return
-    share = 1.0 / (d + <double>C)
-    labelled = 1.0 - <double>(C - S) * share
+    if S + D > 0:
+        share = 1.0 / (d + <double>S + <double>D)
+    labelled = 1.0 - <double>D * share
     for c in range(C):
-        out[c] = share
+        out[c] = 0.0
+    for j in range(D):
+        out[declared[j]] = share
     for j in range(S):
         out[active[j]] = labelled * p[j]

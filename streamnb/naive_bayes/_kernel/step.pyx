@@ -24,7 +24,7 @@ from streamnb.naive_bayes.features.readers import (
 from streamnb.naive_bayes.features.stop_words import stop_words_of
 from streamnb.naive_bayes.posterior import calibrated_head as plain_head
 from streamnb.naive_bayes.statistics import steady_normal as plain_normal
-from streamnb.naive_bayes.statistics.decay import FORGOTTEN as _FORGOTTEN
+from streamnb.naive_bayes.statistics.decay import CLASS_WEIGHT_MIN as _CLASS_WEIGHT_MIN, FORGOTTEN as _FORGOTTEN
 from streamnb.naive_bayes.statistics.batch_decay import Plan
 
 from libc.math cimport INFINITY, NAN, exp2, isnan, ldexp, log, sqrt
@@ -98,7 +98,7 @@ cdef NormalConstants NORMAL
 NORMAL.clip = plain_normal.META_CLIP
 NORMAL.pseudo_messages = plain_normal.META_PSEUDO_MESSAGES
 
-cdef double FORGOTTEN = _FORGOTTEN
+cdef double FORGOTTEN = _FORGOTTEN, CLASS_WEIGHT_MIN = _CLASS_WEIGHT_MIN
 
 
 cdef struct Out:  # one row of `Scores`
@@ -153,13 +153,15 @@ cdef class Driver:
     cdef double* class_counts
     cdef double* block
     cdef int64_t* active
+    cdef int64_t* waiting  # the declared classes without a weight
+    cdef int64_t* declared  # 1 per class that is declared, else 0
     cdef double* joint
     cdef double* base
     cdef double* d
     cdef double* row  # the scores of one message: posterior, odds and u
     cdef double* present
     cdef double* certain
-    cdef uint64_t capacity, n_active, n_classes
+    cdef uint64_t capacity, n_active, n_waiting, n_classes
     cdef int64_t learned
 
     def __cinit__(self, model):
@@ -491,7 +493,7 @@ cdef class Driver:
         if not learn:
             return classes, indices, None
         labels = batch.labels if type(batch.labels) is list else list(batch.labels)
-        kind = type(classes[0]) if classes else None
+        kind, classes_max = type(classes[0]) if classes else None, model.classes_max
         for i in range(n):
             label = (<list>labels)[i]
             if label is None:
@@ -501,7 +503,7 @@ cdef class Driver:
                 (label,), _ = checked_labels(Batch({}, [label]), classes)
                 kind = type(label) if kind is None else kind
                 c = index.get(label)
-            if c is None and len(classes) < model.classes_max:
+            if c is None and (classes_max is None or len(classes) < classes_max):
                 c = index[label] = len(classes)
                 classes.append(label)
             view[i] = -2 if c is None else c
@@ -522,7 +524,7 @@ cdef class Driver:
             free(self.active)
             self.capacity = width
             self.block = <double*>malloc((2 * F + (21 + F) * width + 1) * sizeof(double))
-            self.active = <int64_t*>malloc((width + 1) * sizeof(int64_t))
+            self.active = <int64_t*>malloc((3 * width + 1) * sizeof(int64_t))
             if self.block == NULL or self.active == NULL:
                 raise MemoryError("no memory for the classes of a batch")
         width = self.capacity
@@ -539,6 +541,10 @@ cdef class Driver:
         at += 15 * width
         _place(&self.head.length, at, width)
         _place(&self.head.unknown_share, at + 3 * width, width)
+        self.waiting, self.declared = self.active + width, self.active + 2 * width
+        memset(self.declared, 0, width * sizeof(int64_t))
+        for label in model.declared:
+            self.declared[model.index[label]] = 1
         self.n_classes, self.learned = len(model.classes), model.learned
         if self.fades:
             self.head_at = NAN if model.decay.head_at is None else model.decay.head_at
@@ -587,11 +593,14 @@ cdef class Driver:
         if self._features_of(inbox, i, &flags) != 0:
             return -1
         self._look_up(table)
-        self.n_active = 0
+        self.n_active = self.n_waiting = 0
         for c in range(self.n_classes):
             if self.class_counts[c] > 0:
                 self.active[self.n_active] = c
                 self.n_active += 1
+            elif self.declared[c]:
+                self.waiting[self.n_waiting] = c
+                self.n_waiting += 1
         if self.first_tokens >= 0:
             tokens = self.features.ends[self.first_tokens + 1] - self.features.ends[self.first_tokens]
             for j in range(self.features.ends[self.first_tokens], self.features.ends[self.first_tokens + 1]):
@@ -766,7 +775,7 @@ cdef class Driver:
                 self._view_likelihood(table, inbox, i, v, phi)
                 centre_and_clip(phi, S, NORMAL.clip)
                 phi += S
-        form_opinion(&self.head, self.active, S)
+        form_opinion(&self.head, self.active, S, self.class_counts if self.fades else NULL, self.age.scale)
 
     cdef void _log_prior(self, double* u) noexcept nogil:
         """The twin of `LearnedPrior.log_p` and `UniformPrior.log_p`."""
@@ -812,8 +821,17 @@ cdef class Driver:
                 self._log_joint(table, inbox, i)
                 soften(self.joint, S, self.d)
             if out.raw != NULL:
-                never_labelled(self.d, self.active, S, C, weight, out.raw)
-        never_labelled(self.head.posterior if weighed else self.d, self.active, S, C, weight, out.posterior)
+                never_labelled(self.d, self.active, S, self.waiting, self.n_waiting, C, weight, out.raw)
+        never_labelled(
+            self.head.posterior if weighed else self.d,
+            self.active,
+            S,
+            self.waiting,
+            self.n_waiting,
+            C,
+            weight,
+            out.posterior,
+        )
         for j in range(S):
             out.u[self.active[j]] = u[j]
         if out.odds == NULL:  # not asked for
@@ -921,9 +939,9 @@ cdef class Driver:
         if failed:
             return failed
         self._look_up(table)
-        _fade_sums(self.class_counts, NULL, NULL, self.n_classes, factor)
-        _fade_sums(self.head.length.n, self.head.length.s, self.head.length.ss, self.n_classes, factor)
-        _fade_sums(
+        _fade_classes(self.class_counts, NULL, NULL, self.n_classes, factor)
+        _fade_classes(self.head.length.n, self.head.length.s, self.head.length.ss, self.n_classes, factor)
+        _fade_classes(
             self.head.unknown_share.n, self.head.unknown_share.s, self.head.unknown_share.ss, self.n_classes, factor
         )
         for v in range(self.n_views):
@@ -981,12 +999,12 @@ cdef class Driver:
         self.n_classes += 1
 
 
-cdef void _fade_sums(double* n, double* a, double* b, uint64_t n_classes, double factor) noexcept nogil:
-    """The twin of `decay.fade_sums`: weights, and up to two other sums."""
+cdef void _fade_classes(double* n, double* a, double* b, uint64_t n_classes, double factor) noexcept nogil:
+    """The twin of `decay.fade_classes`: weights, and up to two other sums."""
     cdef uint64_t c
     cdef double left
     for c in range(n_classes):
-        left = factor if n[c] * factor >= FORGOTTEN / 2 or factor >= 1.0 else 0.0
+        left = factor if n[c] * factor >= CLASS_WEIGHT_MIN or n[c] == 0.0 else CLASS_WEIGHT_MIN / n[c]
         n[c] = n[c] * left
         if a != NULL:
             a[c] = a[c] * left

@@ -26,8 +26,8 @@ class Estimator(NaiveBayes):
 
     Attributes
     ----------
-    classes_max : int
-        How many classes there may be; the label of a further one is not learned.
+    classes_max : int or None
+        How many classes there may be; the label of a further one is refused.
     max_tokens : int or None
         How many tokens the counts may hold; at the cap the rarest sixteenth is evicted.
     half_life_s, half_life_messages : float or None

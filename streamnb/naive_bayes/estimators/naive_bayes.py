@@ -68,8 +68,9 @@ class NaiveBayes(base.MiniBatchClassifier):
         By default calibrated if views are given and some of them read text as draws of words; else product.
     classes : sequence of Label
         Classes declared before anything is learned; others may appear at any time.
-    classes_max : int
-        How many classes there may be; the label of a further one is not learned, and its score is flagged.
+    classes_max : int, optional
+        How many classes there may be; by default there is no limit. `learn_one` and `learn_many` refuse the
+        label of a further class, and `step` flags its score.
     max_tokens : int, optional
         How many tokens the counts may hold. A token takes about 45 bytes with two classes, and 25 more after
         the first `freeze`. At the cap the rarest sixteenth is evicted. By default there is no cap.
@@ -129,7 +130,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         prior: Prior | None = None,
         head: HeadKind | None = None,
         classes: Sequence[Label] | None = None,
-        classes_max: int = 256,
+        classes_max: int | None = None,
         max_tokens: int | None = None,
         tokenizer: Tokenizer | None = None,
         raw: bool = False,
@@ -194,19 +195,21 @@ class NaiveBayes(base.MiniBatchClassifier):
         if "state" not in self.__dict__ or name not in self.__dict__ or name not in self._get_params():
             super().__setattr__(name, value)
             return
-        other, frozen = self.clone({name: value}), self.freeze()
-        fits = other.state_settings() == self.state_settings()
-        try:
-            if fits:
-                other.restore(frozen.values, frozen.sections)
-        except SnapshotError:
-            fits = False
-        if not fits:
-            raise ValueError(
-                f"`{name}` cannot change after learning, because the sums depend on it; "
-                f"make a new model: clone({{{name!r}: ...}})"
-            )
-        self.__dict__.update(other.__dict__)
+        state, other = self.state, self.clone({name: value})
+        with state.lock:  # of the other threads none learns in between
+            frozen, fits = self.freeze(), other.state_settings() == self.state_settings()
+            try:
+                if fits:
+                    other.restore(frozen.values, frozen.sections)
+            except SnapshotError:
+                fits = False
+            if not fits:
+                raise ValueError(
+                    f"`{name}` cannot change after learning, because the sums depend on it; "
+                    f"make a new model: clone({{{name!r}: ...}})"
+                )
+            state.become(other.state)
+            self.__dict__.update(other.__dict__ | {"state": state})
 
     def __repr__(self) -> str:
         """Return the call that makes such a model, and what this one has learned.
@@ -304,7 +307,8 @@ class NaiveBayes(base.MiniBatchClassifier):
         Raises
         ------
         ValueError
-            A value, the label or the weight cannot be used; nothing was learned.
+            A value, the label or the weight cannot be used, or the label would be one class more than
+            `classes_max`; nothing was learned.
         """
         step_one(self.state, columns_of(self._fields(x)), y, weight, at, score=False)
 
@@ -393,7 +397,8 @@ class NaiveBayes(base.MiniBatchClassifier):
         Raises
         ------
         ValueError
-            A value, label or weight cannot be used; nothing was learned.
+            A value, label or weight cannot be used, or there would be more classes than `classes_max`;
+            nothing was learned.
         """
         if isinstance(y, str):
             raise ValueError(f"`y` holds the labels themselves, not the name of a column, {y!r}")
@@ -403,7 +408,9 @@ class NaiveBayes(base.MiniBatchClassifier):
             raise ValueError(f"{len(rows)} messages were given with {len(labels)} labels")
         columns = self._columns(rows)
         weighed, times = (None if given is None else list(given) for given in (weights, at))
-        self.step(Batch(columns, labels, weighed, times), score=False)
+        with self.state.lock:
+            self.state.check_room_for(labels)
+            self.step(Batch(columns, labels, weighed, times), score=False)
 
     def predict_proba_many(self, X: Any) -> Any:  # noqa: ANN401 - a frame in, that kind of frame out
         """Return the posteriors of a batch.
@@ -442,16 +449,16 @@ class NaiveBayes(base.MiniBatchClassifier):
         joints = [self.joint_log_likelihood(row) for row in rows]
         if frame is None:
             return joints
-        return frame_like({label: [joint[label] for joint in joints] for label in self._labels()}, frame)
+        labels = sorted(self.state.classes[c] for c in self.state.active())
+        return frame_like({label: [joint[label] for joint in joints] for label in labels}, frame)
 
     def _posterior(self, rows: Sequence[Row]) -> dict[Label, list[float]]:
         """Return the posteriors of all rows per label, in the order of the labels."""
         scores = self.step(Batch(self._columns(rows), [None] * len(rows)), learn=False)
-        columns = dict(zip(scores.classes, scores.posterior.T.tolist(), strict=True))
-        return {label: columns[label] for label in self._labels()}
-
-    def _labels(self) -> list[Label]:
-        return sorted(self.state.classes, key=lambda label: (type(label).__name__, label))
+        columns = self.state.without_unlearned(
+            dict(zip(scores.classes, scores.posterior.T.tolist(), strict=True))
+        )
+        return {label: columns[label] for label in sorted(columns)}
 
     # ---- models as sums
 

@@ -37,16 +37,27 @@ def step_one(
     *,
     score: bool,
 ) -> dict[Label, float]:
-    """Score or learn one message, in columns of length 1; return its posterior without building `Scores`."""
+    """Score or learn one message, in columns of length 1; return its posterior without building `Scores`.
+
+    Raises
+    ------
+    ValueError
+        A field, the label or the weight cannot be used, or the label would be one class more than
+        `classes_max`; nothing was learned.
+    """
     with state.lock:
+        if label is not None:
+            state.check_room_for([label])
         if state.driver is not None:
-            return state.driver.one(state, fields, label, weight, at, score)
+            return state.without_unlearned(state.driver.one(state, fields, label, weight, at, score))
         if state.decay is not None:
             times = None if at is None else [at]
             scores = step.step(state, Batch(fields, [label], [weight], times), score=score, learn=not score)
-            return dict(zip(scores.classes, scores.posterior[0].tolist(), strict=True)) if score else {}
-        (label,), _ = checked_labels(Batch(fields, [label], [weight]), state.classes)
-        rows = ScoreRows()
-        message = read_message(state.views, state.tokenizer, fields, 0)
-        step.step_message(state, rows, message, label, weight, score=score)
-        return dict(zip(state.classes, rows.last_posterior, strict=True)) if score else {}
+            last = scores.posterior[0].tolist() if score else []
+        else:
+            (label,), _ = checked_labels(Batch(fields, [label], [weight]), state.classes)
+            rows = ScoreRows()
+            message = read_message(state.views, state.tokenizer, fields, 0)
+            step.step_message(state, rows, message, label, weight, score=score)
+            last = rows.last_posterior if score else []
+        return state.without_unlearned(dict(zip(state.classes, last, strict=True))) if score else {}

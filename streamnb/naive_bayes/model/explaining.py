@@ -8,7 +8,14 @@ from streamnb.base import Label
 from streamnb.naive_bayes.event_models.bernoulli import ABSENT
 from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES
 from streamnb.naive_bayes.model.message_features import MessageFeatures
-from streamnb.naive_bayes.model.scoring import Evidence, evidence_of, log_joint, log_prior, read_now
+from streamnb.naive_bayes.model.scoring import (
+    Evidence,
+    evidence_of,
+    left_of_classes,
+    log_joint,
+    log_prior,
+    read_now,
+)
 from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.posterior.explanation import (
     Explanation,
@@ -65,7 +72,8 @@ def explanation_of(
                 titles, state.head.weights[first:], evidence.phi[first:], strict=True
             )
         }
-        start = state.head.offsets[active[a]] - state.head.offsets[active[b]]
+        starts = state.head.starts(active, left_of_classes(state, message.scale))
+        start = starts[a] - starts[b]
         return Explanation(pair, start, ordered(parts), pair_differences(weighed, a, b))
     parts = []
     numbers: dict[str, list[float]] = {}

@@ -16,19 +16,19 @@ from streamnb.naive_bayes.model.message_features import MessageFeatures
 from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.model.state_arrays import state_settings
 from streamnb.naive_bayes.model.view import named
-from streamnb.naive_bayes.statistics.decay import FORGOTTEN, WEIGHT_ROUNDING, fade_sums, to_subtract
+from streamnb.naive_bayes.statistics.decay import FORGOTTEN, WEIGHT_ROUNDING, fade_classes, to_subtract
 
 
 def fade(state: State, factor: float) -> None:
     """Multiply all sums by a factor, which moves the landmark of a model that forgets; head weights stay.
 
-    Sums below `decay.FORGOTTEN` become 0: their tokens leave the vocabulary, and a class without any weight
-    left counts as declared and never labelled.
+    Counts below `decay.FORGOTTEN` become 0, and their tokens leave the vocabulary. A class that was labelled
+    keeps a weight, however small.
     """
     state.counts.fade(factor)
     for statistic in state.statistics.values():
         statistic.fade(factor)
-    fade_sums((state.class_counts,), factor)
+    fade_classes((state.class_counts,), factor)
     if state.head is not None:
         state.head.length.fade(factor)
         state.head.unknown_share.fade(factor)
@@ -89,7 +89,7 @@ def merge(state: State, other: State) -> None:
     with _both(state, other):
         check_alike(state, other)
         new = [label for label in other.classes if label not in state.index]
-        if len(state.classes) + len(new) > state.classes_max:
+        if state.classes_max is not None and len(state.classes) + len(new) > state.classes_max:
             raise ValueError(
                 f"the two models together have more than {state.classes_max} classes; nothing was merged"
             )

@@ -31,8 +31,8 @@ class ModelTable(Protocol):
         """The declared classes."""
 
     @property
-    def classes_max(self) -> int:
-        """The largest number of classes."""
+    def classes_max(self) -> int | None:
+        """The largest number of classes, or ``None`` for no limit."""
 
     @property
     def max_tokens(self) -> int | None:
@@ -82,7 +82,7 @@ class ModelTables(Protocol):
 class _Model(msgspec.Struct, frozen=True):
     head: HeadKind | None = None
     classes: tuple[Label, ...] = ()
-    classes_max: int = 256
+    classes_max: int | None = None
     max_tokens: int | None = None
 
 

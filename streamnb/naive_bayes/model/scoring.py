@@ -60,7 +60,13 @@ def evidence_of(state: State, message: MessageFeatures, active: Sequence[int]) -
         log_likelihood_of(state, i, message.features[i], active, message.scale) for i in state.other_views
     ]
     phi.extend(centred_and_clipped(values) for values in others)
-    return Evidence(phi, odds, unknown_share, state.head.opinion(phi, active))
+    opinion = state.head.opinion(phi, active, left_of_classes(state, message.scale))
+    return Evidence(phi, odds, unknown_share, opinion)
+
+
+def left_of_classes(state: State, scale: float) -> list[float] | None:
+    """Return the present weight of each class's messages, if the model forgets."""
+    return None if state.decay is None else [n / scale for n in state.class_counts]
 
 
 def log_joint(state: State, message: MessageFeatures, active: Sequence[int]) -> list[float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Sequence
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from streamnb.base import (
     Batch,
@@ -28,6 +28,7 @@ from streamnb.naive_bayes.statistics.token_counts import TokenCounts
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
 LEARNED_MAX = 1 << 53  # messages; a float64 holds every integer up to it
 HeadKind = Literal["calibrated", "product"]
+Value = TypeVar("Value")
 
 
 class State:
@@ -59,7 +60,7 @@ class State:
         prior: Prior | None = None,
         head: HeadKind | None = None,
         classes: Sequence[Label] = (),
-        classes_max: int = 256,
+        classes_max: int | None = None,
         max_tokens: int | None = None,
         tokenizer: Tokenizer | None = None,
         raw: bool = False,
@@ -109,6 +110,15 @@ class State:
     def _lock_of_counts(self) -> threading.RLock:
         """Return the lock under which one thread at a time learns, scores or freezes, batch by batch."""
         return getattr(self.counts, "lock", None) or threading.RLock()  # the plain store has none
+
+    def become(self, other: State) -> None:
+        """Take over all that another state holds. Threads that wait for this one's lock go on with it."""
+        with self.lock:
+            lock = self.lock
+            self.__dict__.update(other.__dict__)
+            self.lock = lock
+            if hasattr(self.counts, "lock"):
+                self.counts.lock = lock
 
     def __getstate__(self) -> dict[str, object]:
         """Return a deep copy, because another thread may learn while the state is being serialised."""
@@ -181,9 +191,34 @@ class State:
         """Return the indices of the classes labelled so far; only these have evidence."""
         return [c for c, n in enumerate(self.class_counts) if n > 0]
 
+    def never_labelled(self) -> list[int]:
+        """Return the indices of the declared classes of which no message is learned."""
+        return [
+            c for c, label in enumerate(self.classes) if label in self.declared and not self.class_counts[c]
+        ]
+
+    def without_unlearned(self, posterior: dict[Label, Value]) -> dict[Label, Value]:
+        """Leave out the classes whose messages were all unlearned: as if they had never been learned."""
+        if 0.0 in self.class_counts:
+            for label, n in zip(self.classes, self.class_counts, strict=True):
+                if not n and label not in self.declared:
+                    posterior.pop(label, None)
+        return posterior
+
     def has_room_for(self, label: Label) -> bool:
         """Return whether a label is a known class or may become one under `classes_max`."""
-        return label in self.index or len(self.classes) < self.classes_max
+        return self.classes_max is None or label in self.index or len(self.classes) < self.classes_max
+
+    def check_room_for(self, labels: Sequence[Label | None]) -> None:
+        """Raise ``ValueError`` if the labels would make more classes than `classes_max`."""
+        if self.classes_max is None:
+            return
+        known, _ = checked_labels(Batch({}, labels), self.classes)
+        new = [label for label in dict.fromkeys(known) if label is not None and label not in self.index]
+        if len(self.classes) + len(new) > self.classes_max:
+            refused = new[self.classes_max - len(self.classes)]
+            limit = f"`classes_max`, {self.classes_max}"
+            raise ValueError(f"{refused!r} would be one class more than {limit}; nothing was learned")
 
     def token_statistics(self) -> dict[str, TokenCounts[Any]]:
         """Return the statistics of the views that count tokens, by view."""
@@ -200,7 +235,7 @@ def _checked(
     head: object,
     prior: object,
     classes: Sequence[Label],
-    classes_max: int,
+    classes_max: int | None,
 ) -> tuple[View, ...]:
     """Return the views as a tuple, after checking the types of the parameters.
 
@@ -217,8 +252,10 @@ def _checked(
         raise ValueError(
             f"`prior` must be one of streamnb's priors, such as FixedPrior({{...}}), not {prior!r}"
         )
-    if isinstance(classes, str) or not classes_max >= 1 or len(classes) > classes_max:
+    if isinstance(classes, str):
+        raise ValueError(f"`classes` is a list of labels, not {classes!r}")
+    if classes_max is not None and classes_max < max(1, len(classes)):
         raise ValueError(
-            "`classes` is a list of labels, and `classes_max` at least 1 and not below their number"
+            f"`classes_max` must be at least 1 and not below the number of `classes`, not {classes_max!r}"
         )
     return tuple(views)

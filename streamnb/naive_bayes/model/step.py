@@ -76,7 +76,7 @@ def _score(
     evidence: Evidence | None,
     flags: Flag,
 ) -> None:
-    n_classes = len(state.classes)
+    n_classes, declared = len(state.classes), state.never_labelled()
     weight = 0.0
     for count in state.class_counts:
         weight += count
@@ -86,11 +86,11 @@ def _score(
     if evidence is None or state.raw:
         joint = log_joint(state, message, active) if active else []
         if max(joint, default=0.0) == -math.inf:  # maximum likelihood's 0/0: no evidence
-            joint = log_prior(state, active)
-        raw = never_labelled(softmax(joint), active, n_classes, weight)
+            joint = log_prior(state, active, message.scale)
+        raw = never_labelled(softmax(joint), active, declared, n_classes, weight)
     posterior, over_active = raw, joint
     if evidence is not None:
-        posterior = never_labelled(evidence.opinion.posterior, active, n_classes, weight)
+        posterior = never_labelled(evidence.opinion.posterior, active, declared, n_classes, weight)
         over_active = evidence.opinion.u
     u = [math.nan] * n_classes
     for c, value in zip(active, over_active, strict=True):

@@ -94,7 +94,23 @@ class CalibratedHead:
         self.length.add_class()
         self.unknown_share.add_class()
 
-    def opinion(self, phi: Sequence[Sequence[float]], active: Sequence[int]) -> Opinion:
+    def starts(self, active: Sequence[int], left: Sequence[float] | None = None) -> list[float]:
+        """Return the offsets of the active classes, to which the evidence of a message is added.
+
+        Parameters
+        ----------
+        active : sequence of S ints
+        left : sequence of float, optional
+            In a model that forgets, the weight that is left of each class's messages. Below 1 its logarithm
+            is added, because the offset itself does not fade and a forgotten class would keep its share.
+        """
+        if left is None:
+            return [self.offsets[c] for c in active]
+        return [self.offsets[c] + (math.log(left[c]) if left[c] < 1.0 else 0.0) for c in active]
+
+    def opinion(
+        self, phi: Sequence[Sequence[float]], active: Sequence[int], left: Sequence[float] | None = None
+    ) -> Opinion:
         """Return the posterior of one message.
 
         Parameters
@@ -102,8 +118,10 @@ class CalibratedHead:
         phi : sequence of F sequences of S floats
             Feature i of active class c.
         active : sequence of S ints
+        left : sequence of float, optional
+            See `starts`.
         """
-        u = [self.offsets[c] for c in active]
+        u = self.starts(active, left)
         for weight, feature in zip(self.weights, phi, strict=True):
             for c, value in enumerate(feature):
                 u[c] += weight * value

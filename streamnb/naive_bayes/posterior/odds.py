@@ -87,24 +87,31 @@ def sums_of_others(values: Sequence[float]) -> list[float]:
     return sums
 
 
-def never_labelled(posterior: Sequence[float], active: Sequence[int], c: int, d: float) -> list[float]:
-    """Return the posterior over all C classes; each class that was never labelled gets ``1 / (d + C)``.
+def never_labelled(
+    posterior: Sequence[float], active: Sequence[int], declared: Sequence[int], n_classes: int, d: float
+) -> list[float]:
+    """Return the posterior over all classes; each that was declared and never labelled has ``1 / (d + C)``.
 
     Parameters
     ----------
     posterior : sequence of float
         Over the active classes, summing to 1; empty when none is.
     active : sequence of int
-    c : int
-        How many classes are declared or labelled.
+        Classes with a weight.
+    declared : sequence of int
+        Declared classes without a weight. C counts them and the active ones.
+    n_classes : int
+        How many classes there are. One that is neither active nor declared was unlearned, and gets 0.
     d : float
         Weight of the messages learned.
     """
-    if len(active) == c:
+    if len(active) == n_classes:
         return list(posterior)
-    share = 1.0 / (d + c)
-    spread = [share] * c
-    labelled = 1.0 - (c - len(active)) * share
+    share = 1.0 / (d + len(active) + len(declared)) if active or declared else 0.0
+    spread = [0.0] * n_classes
+    for index in declared:
+        spread[index] = share
+    labelled = 1.0 - len(declared) * share
     for i, index in enumerate(active):
         spread[index] = labelled * posterior[i]
     return spread

@@ -2,7 +2,7 @@
 
 A model that forgets counts a message with a weight relative to a landmark in time (see `forgetting`). When
 the landmark moves, every sum is multiplied by the same factor. Entries that fall below `FORGOTTEN` are
-dropped, so that old tokens leave the vocabulary. A factor of 1 or more drops nothing.
+dropped, so that old tokens leave the vocabulary; classes stay. A factor of 1 or more drops nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 WEIGHT_ROUNDING = 1e-9  # relative: how far a sum may fall short of the same weights added in another order
 FORGOTTEN = 2.0**-32  # of a message's weight: smaller counts are dropped when the landmark moves
+CLASS_WEIGHT_MIN = 2.0**-900  # a class is never forgotten as a whole; smaller would lose bits to underflow
 
 
 def faded(value: float, factor: float) -> float:
@@ -55,10 +56,22 @@ def fade_rows(rows: dict[str, list[float]], totals: list[float], factor: float) 
 def fade_sums(columns: Sequence[list[float]], factor: float) -> None:
     """Rescale sums per class in place; the first column holds the weights.
 
-    A class is set to 0 in every column if its weight falls below ``FORGOTTEN / 2``. A token is dropped at
-    twice that, so rounding cannot leave a token whose class has no weight.
+    A class is set to 0 in every column if its weight falls below ``FORGOTTEN / 2``.
     """
     for c, n in enumerate(columns[0]):
         is_kept = n * factor >= FORGOTTEN / 2 or factor >= 1.0
         for column in columns:
             column[c] = column[c] * factor if is_kept else 0.0
+
+
+def fade_classes(columns: Sequence[list[float]], factor: float) -> None:
+    """Rescale sums over all messages of a class in place; the first column holds the weights.
+
+    A class that was labelled keeps a weight of at least `CLASS_WEIGHT_MIN`, and its other sums in proportion
+    to it. Without any weight it would count as never labelled, and the share of such a class in the posterior
+    is larger than what a forgotten class had.
+    """
+    for c, n in enumerate(columns[0]):
+        kept = factor if n * factor >= CLASS_WEIGHT_MIN or n == 0.0 else CLASS_WEIGHT_MIN / n
+        for column in columns:
+            column[c] = column[c] * kept

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamnb.base import Digest, Floats, statement
-from streamnb.naive_bayes.statistics.decay import fade_sums
+from streamnb.naive_bayes.statistics.decay import fade_classes
 
 META_CLIP = 2.0  # the evidence of one such view stays within -2 and 2
 
@@ -45,8 +45,8 @@ class SteadyNormal:
             column.append(0.0)
 
     def fade(self, factor: float) -> None:
-        """Multiply all sums; a class whose weight becomes negligible loses them."""
-        fade_sums((self.n, self.s, self.ss), factor)
+        """Multiply all sums; see `fade_classes`."""
+        fade_classes((self.n, self.s, self.ss), factor)
 
     def add(self, x: float, class_index: int, weight: float) -> None:
         """Learn a number."""

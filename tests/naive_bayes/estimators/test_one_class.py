@@ -208,11 +208,13 @@ def test_text_names_the_fields_of_words() -> None:
 
 
 def test_the_classic_estimators_forget_and_are_bounded() -> None:
-    """By the parameters that `NaiveBayes` has; the first class past the limit is not learned."""
+    """By the parameters that `NaiveBayes` has; the first class past the limit is refused."""
     for make in (MultinomialNB, BernoulliNB):
         model = make(max_tokens=16, classes_max=2, half_life_messages=10.0)
         for i in range(60):
-            model.learn_one({f"w{i}": 1}, ("a", "b", "c")[i % 3])
+            model.learn_one({f"w{i}": 1}, "ab"[i % 2])
+        with pytest.raises(ValueError, match="'c' would be one class more"):
+            model.learn_one({"w": 1}, "c")
         assert model.classes_ == ["a", "b"]
         assert len(model.state.counts) <= 16
         assert sum(model.class_counts_.values()) > 0
@@ -239,3 +241,19 @@ def test_threads_may_teach_one_model() -> None:
         thread.join()
     assert model.learned_ == 800
     assert model.state.counts["words"].rows == {"win": [800.0]}
+
+
+def test_a_parameter_set_while_others_learn_loses_no_message() -> None:
+    """The threads that wait learn into the state that the new parameter made."""
+    model = NaiveBayes(TEXT_ONLY)
+
+    def learn() -> None:
+        for _ in range(500):
+            model.learn_one({"text": "win"}, "spam")
+
+    threads = [threading.Thread(target=learn) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        model.raw = not model.raw
+    assert (model.learned_, model.class_counts_) == (1500, {"spam": 1500.0})

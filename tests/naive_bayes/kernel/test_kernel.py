@@ -301,7 +301,8 @@ def test_one_message_is_a_batch_of_one(
         for x, label, weight in rows:
             scores = columns.score_one(x)
             assert list(model.predict_proba_one(x).values()) == scores.posterior[0].tolist()
-            model.learn_one(x, label, weight)
+            if label is None or model.state.has_room_for(label):
+                model.learn_one(x, label, weight)
             columns.step(Batch({key: [value] for key, value in x.items()}, [label], [weight]), score=False)
         assert _held(model) == _held(columns)
 

@@ -41,11 +41,11 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a dict as a prior": (lambda: any_model(prior={"a": 0.5}), "`prior` must be one of"),
     "no room for a class": (
         lambda: any_model(classes_max=0),
-        "`classes_max` at least 1",
+        "`classes_max` must be at least 1",
     ),
     "more classes than room": (
         lambda: any_model(classes=[*"abc"], classes_max=2),
-        "`classes_max` at least",
+        "`classes_max` must be at least",
     ),
     "a text as the classes": (lambda: any_model(classes="ab"), "`classes` is a list of labels"),
     "one name as fields": (lambda: any_words("subject"), "`fields` is a tuple of names"),

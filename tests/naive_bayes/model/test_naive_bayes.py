@@ -250,7 +250,7 @@ def test_inputs_are_not_modified() -> None:
 def test_order_leaves_no_trace_in_what_is_order_free(make: Make, rows: list[Row], random: Random) -> None:
     """Counts, totals, classes and lengths, to the bit; what the head learned may differ."""
     model = make()
-    if model.state.classes_max < 3:
+    if model.state.classes_max is not None:
         rows = [(x, "ham" if y else None, weight) for x, y, weight in rows]
     shuffled = list(rows)
     random.shuffle(shuffled)
@@ -385,6 +385,29 @@ def test_classes_that_cannot_be_labels_are_not_declared(wrong: list[Label]) -> N
     """One type a model, from the beginning."""
     with pytest.raises(ValueError, match="label"):
         NaiveBayes(TEXT_ONLY, classes=wrong)
+
+
+def test_F2_a_model_has_no_limit_of_classes_unless_it_is_given_one(compiled: bool | None) -> None:
+    """The 257th class is learned as the first was; past `classes_max` one and many are refused whole."""
+    model = NaiveBayes(TEXT_ONLY, compiled=compiled)
+    model.learn_many([{"text": f"word{i}"} for i in range(300)], [f"class {i}" for i in range(300)])
+    model.learn_one({"text": "word300"}, "class 300")
+    assert len(model.classes_) == 301
+    assert model.predict_one({"text": "word299"}) == "class 299"
+    few = NaiveBayes(TEXT_ONLY, classes_max=2, compiled=compiled)
+    few.learn_one({"text": "a"}, "x")
+    before = few.digest()
+    for labels in (["y", "x", "z"], ["x", "y", "z", "w"]):
+        with pytest.raises(
+            ValueError, match="'z' would be one class more than `classes_max`, 2; nothing was"
+        ):
+            few.learn_many([{"text": "b"}] * len(labels), labels)
+    few.learn_one({"text": "a"}, "y")
+    with pytest.raises(ValueError, match="'z' would be one class more"):
+        few.learn_one({"text": "a"}, "z")
+    assert (few.classes_, few.learned_) == (["x", "y"], 2)
+    few.unlearn_one({"text": "a"}, "y")
+    assert few.digest()["order_free"] == before["order_free"]
 
 
 def test_a_class_too_many_is_refused_and_flagged(compiled: bool | None) -> None:

@@ -305,14 +305,20 @@ def test_a_declared_class_never_labelled_weighs_one_message(head: str, n: int) -
     assert math.fsum(p.values()) == pytest.approx(1.0, abs=1e-12)
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 4), st.floats(0, 1e9))
-def test_spreading_over_the_never_labelled_sums_to_one(p: list[float], declared: int, d: float) -> None:
-    """Whatever the posterior of the active classes."""
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 4), st.integers(0, 2), st.floats(0, 1e9)
+)
+def test_spreading_over_the_never_labelled_sums_to_one(
+    p: list[float], declared: int, unlearned: int, d: float
+) -> None:
+    """Whatever the posterior of the active classes; a class that was unlearned gets nothing."""
     total = sum(p)
     active = [value / total for value in p] if total > 0 else [1 / len(p)] * len(p)
-    spread = never_labelled(active, range(len(p)), len(p) + declared, d)
+    end = len(p) + declared
+    spread = never_labelled(active, range(len(p)), range(len(p), end), end + unlearned, d)
     assert math.fsum(spread) == pytest.approx(1.0, abs=1e-12)
-    assert spread[len(p) :] == pytest.approx([1 / (d + len(p) + declared)] * declared, rel=1e-15)
+    assert spread[len(p) : end] == pytest.approx([1 / (d + len(p) + declared)] * declared, rel=1e-15)
+    assert spread[end:] == [0.0] * unlearned
 
 
 # ---- softmax and log odds

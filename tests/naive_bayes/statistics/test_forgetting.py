@@ -50,6 +50,7 @@ from streamnb.naive_bayes.features.readers import (
     Words,
 )
 from streamnb.naive_bayes.model.scoring import evidence_of, read_now
+from streamnb.naive_bayes.model.state import HeadKind
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.statistics import batch_decay, forgetting
 from streamnb.naive_bayes.statistics.batch_decay import Plan
@@ -267,7 +268,7 @@ def test_moving_the_landmark_changes_no_posterior(
 
 @TWINS
 def test_what_is_long_past_leaves_the_vocabulary(compiled: bool) -> None:
-    """When the landmark moves, tokens and classes with less than 2^-32 of a message are dropped."""
+    """When the landmark moves, tokens with less than 2^-32 of a message are dropped; classes stay."""
     model = _forgets(compiled=compiled)
     for i in range(200):
         model.learn_one({"text": f"word{i} always"}, "old" if i < 3 else "new", at=_at(float(i)))
@@ -278,9 +279,47 @@ def test_what_is_long_past_leaves_the_vocabulary(compiled: bool) -> None:
     assert 32 <= len(rows) <= 64 + 32 + 2
     assert "word2" not in rows
     assert model.classes_ == ["old", "new"]
-    assert [n > 0 for n in model.state.class_counts] == [False, True]
+    assert [0 < n < FORGOTTEN for n in model.state.class_counts] == [True, False]
     assert min(count for row in rows.values() for count in row if count) >= FORGOTTEN
     assert model.predict_proba_one({"text": "always"})["old"] < 0.5
+
+
+@pytest.mark.parametrize("head", ["product", "calibrated"])
+@pytest.mark.parametrize("half_life", [1.0, 10.0])
+@TWINS
+def test_F12_a_faded_class_never_gets_the_share_of_a_newcomer(
+    compiled: bool, half_life: float, head: HeadKind
+) -> None:
+    """Its share falls with every message of another class, also where the landmark moves and tokens leave."""
+    model = NaiveBayes(TEXT_ONLY, half_life_messages=half_life, head=head, compiled=compiled)
+    model.learn_one({"text": "old words"}, "old")
+    shares = []
+    for _ in range(1000):
+        model.learn_one({"text": "things"}, "new")
+        shares.append(model.predict_proba_one({"text": "things"})["old"])
+    assert all(later <= max(before * (1 + 1e-9), 1e-12) for before, later in pairwise(shares))
+    assert shares[-1] < 0.01
+    restored = NaiveBayes(TEXT_ONLY, half_life_messages=half_life, head=head, compiled=compiled)
+    frozen = model.freeze()
+    restored.restore(frozen.values, frozen.sections)
+    assert restored.predict_proba_one({"text": "things"})["old"] == shares[-1]
+    model.learn_many([{"text": "things"}] * 20_000, ["new"] * 20_000)  # below the smallest weight
+    assert 0 < model.state.class_counts[0] < 1e-200
+    assert 0 <= model.predict_proba_one({"text": "things"})["old"] < 0.01
+
+
+@pytest.mark.parametrize("head", ["product", "calibrated"])
+@TWINS
+def test_F12_topics_that_come_and_go_leave_the_posterior_to_the_present_one(
+    compiled: bool, head: HeadKind
+) -> None:
+    """Sixty topics one after another; also of a message without any known word."""
+    model = NaiveBayes(TEXT_ONLY, half_life_messages=10.0, head=head, compiled=compiled)
+    for topic in range(60):
+        for i in range(100):
+            model.learn_one({"text": f"topic{topic} word{i % 5}"}, f"t{topic}")
+    for text in ("topic59 word3", "nothing known"):
+        assert model.predict_proba_one({"text": text})["t59"] > 0.95
 
 
 @pytest.mark.parametrize("half_life_s", [0.001, 1.0, DAY, 1e12])
@@ -451,7 +490,7 @@ def test_what_was_learned_can_be_unlearned(name: str, rows: list[Row], order: ra
     assert model.learned_ == 0
     assert max(model.state.class_counts) == 0
     assert sum(len(model.state.counts[view].rows) for view in model.state.counts) == 0
-    assert model.predict_proba_one(rows[0][0]).keys() == set(model.classes_)
+    assert model.predict_proba_one(rows[0][0]) == {}
     with pytest.raises(ValueError, match="the learned weight of"):
         model.unlearn_one(*rows[0][:3], at=_at(rows[0][3]))
 
