@@ -225,7 +225,7 @@ def test_F5_an_invalid_weight_changes_nothing(weight: float) -> None:
     model.learn_one({"text": "win money"}, "spam")
     before = model.digest()
     with pytest.raises(ValueError, match="weight"):
-        model.learn_one({"text": "win money"}, "ham", weight=weight)
+        model.learn_one({"text": "win money"}, "ham", w=weight)
 
     assert model.digest() == before
 
@@ -234,7 +234,7 @@ def test_F6_the_heaviest_labels_add_up_exactly() -> None:
     """A thousand weights of 1e9 add up to 1e12, and a weight of 1 still adds 1 to that."""
     model = NaiveBayes(TEXT_ONLY, head="product")
     for _ in range(1000):
-        model.learn_one({"text": "win"}, "spam", weight=WEIGHT_MAX)
+        model.learn_one({"text": "win"}, "spam", w=WEIGHT_MAX)
     model.learn_one({"text": "win"}, "spam")
     model.learn_one({"text": "lunch"}, "ham")
 

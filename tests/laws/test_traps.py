@@ -236,8 +236,8 @@ def test_T14_the_largest_counts_and_weights_stay_finite() -> None:
     """The bound on both leaves room for a stream of them."""
     model = MultinomialNB()
     for _ in range(1000):
-        model.learn_one({"a": 1e9}, "ham", weight=1e9)
-        model.learn_one({"b": 1e9}, "spam", weight=1e9)
+        model.learn_one({"a": 1e9}, "ham", w=1e9)
+        model.learn_one({"b": 1e9}, "spam", w=1e9)
     p = model.predict_proba_one({"a": 1e9})
     assert p == {"ham": 1.0, "spam": 0.0}
     assert all(map(math.isfinite, model.joint_log_likelihood({"a": 1e9, "b": 1}).values()))

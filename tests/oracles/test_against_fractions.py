@@ -151,7 +151,7 @@ def test_a_weight_is_repetition(corpus: Corpus, message: list[str], weight: int)
     """A message of weight 3 is that message three times."""
     weighted, repeated = MultinomialNB(), MultinomialNB()
     for words, label in corpus:
-        weighted.learn_one(_weighed(words, "counts"), label, weight=float(weight))
+        weighted.learn_one(_weighed(words, "counts"), label, w=float(weight))
         for _ in range(weight):
             repeated.learn_one(_weighed(words, "counts"), label)
     counts = _weighed(message, "counts")
@@ -189,7 +189,7 @@ def test_T9_coins_are_the_fractions(
             exact[label] *= phi if word in message else (1 - phi if word in vocabulary else 1)
     model = BernoulliNB(smoothing=Beta(float(a), float(b)), unknown=unknown)
     for words, label in corpus:
-        model.learn_one(dict.fromkeys(words, 1), label, weight=float(weight))
+        model.learn_one(dict.fromkeys(words, 1), label, w=float(weight))
     x = dict.fromkeys(message, 1)
     joint, p = model.joint_log_likelihood(x), model.predict_proba_one(x)
     _agree(joint, p, exact, prior)  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ def rows_of(messages: object, *, zeros: bool) -> tuple[list[Row], Frame | None]:
     ValueError
         `messages` is none of these.
     """
-    native = nw.from_native(cast("Any", messages), eager_only=True, allow_series=True, pass_through=True)
+    native = nw.from_native(_chunked(messages), eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         return [cast("Row", value) for value in _values(native)], native.to_frame()
     if isinstance(native, nw.DataFrame):
@@ -71,12 +71,16 @@ def _sparse_rows(frame: Any) -> list[Row]:  # noqa: ANN401 - pandas' own, which 
     return [*rows]
 
 
-def labels_of(labels: object) -> list[Label | None]:
-    """Return a column of labels as a list; a null is ``None``."""
-    native = nw.from_native(cast("Any", labels), series_only=True, pass_through=True)
-    if isinstance(native, nw.Series):
-        return cast("list[Label | None]", _values(native))
-    return list(cast("Iterable[Label | None]", labels))
+def column_of(given: object) -> list[Any]:
+    """Return a column of labels, weights or times as a list; a null is ``None``."""
+    native = nw.from_native(_chunked(given), series_only=True, pass_through=True)
+    return _values(native) if isinstance(native, nw.Series) else list(cast("Iterable[Any]", given))
+
+
+def _chunked(given: object) -> Any:  # noqa: ANN401 - whatever was given
+    """Return an array of pyarrow as a chunked one, which narwhals takes for a series; others as they are."""
+    arrow = nw.dependencies.get_pyarrow()
+    return arrow.chunked_array([given]) if arrow is not None and isinstance(given, arrow.Array) else given
 
 
 def _values(series: nw.Series[Any]) -> list[object]:

@@ -23,7 +23,7 @@ from river import base
 from streamnb.base import Batch, FrozenState, Label, Scores, Sections, checked_labels, likeliest
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.estimators import notebook, saving
-from streamnb.naive_bayes.estimators.frames import Row, frame_like, labels_of, rows_of, series_like
+from streamnb.naive_bayes.estimators.frames import Row, column_of, frame_like, rows_of, series_like
 from streamnb.naive_bayes.event_models.priors import Prior
 from streamnb.naive_bayes.features.readers import Words
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
@@ -288,7 +288,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         return step_batch(self.state, batch, score=score, learn=learn)
 
     def learn_one(  # type: ignore[override]
-        self, x: Row, y: Label | None, weight: float = 1.0, at: float | None = None
+        self, x: Row, y: Label | None, w: float = 1.0, at: float | None = None
     ) -> None:
         """Learn one message; a label of ``None`` is not learned.
 
@@ -298,8 +298,8 @@ class NaiveBayes(base.MiniBatchClassifier):
             Field names to values.
         y : str, int or bool
             All labels of a model have one type; numpy's scalars are Python's.
-        weight : float
-            Above 0 and at most 1e9: that many messages.
+        w : float
+            The weight, above 0 and at most 1e9: that many messages. The name is river's.
         at : float, optional
             With `half_life_s`, the time of the message in seconds since 1970. A message scored without a time
             counts as new as the newest one learned.
@@ -310,7 +310,7 @@ class NaiveBayes(base.MiniBatchClassifier):
             A value, the label or the weight cannot be used, or the label would be one class more than
             `classes_max`; nothing was learned.
         """
-        step_one(self.state, columns_of(self._fields(x)), y, weight, at, score=False)
+        step_one(self.state, columns_of(self._fields(x)), y, w, at, score=False)
 
     def predict_proba_one(self, x: Row, at: float | None = None) -> dict[Label, float]:  # type: ignore[override]
         """Return the posterior per class; empty before any class was learned or declared."""
@@ -380,7 +380,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         self,
         X: object,
         y: object,
-        weights: Iterable[float] | None = None,
+        w: float | Iterable[float] = 1.0,
         at: Iterable[float] | None = None,
     ) -> None:
         """Learn a batch completely, or not at all.
@@ -390,7 +390,8 @@ class NaiveBayes(base.MiniBatchClassifier):
         X : frame of pandas, polars or pyarrow, or sequence of mappings
             One row per message; a null or NaN cell is a name that the message lacks.
         y : series, or sequence of labels
-        weights : sequence, array or series of float, optional
+        w : float, or sequence, array or series of float
+            The weight of every message, or of each.
         at : sequence, array or series of float, optional
             For a model with `half_life_s`: the time of each message, in seconds since 1970.
 
@@ -403,14 +404,14 @@ class NaiveBayes(base.MiniBatchClassifier):
         if isinstance(y, str):
             raise ValueError(f"`y` holds the labels themselves, not the name of a column, {y!r}")
         rows, _ = rows_of(X, zeros=self._zeros)
-        labels = labels_of(y)
+        labels = column_of(y)
         if len(rows) != len(labels):  # a row without any field is in no column
             raise ValueError(f"{len(rows)} messages were given with {len(labels)} labels")
-        columns = self._columns(rows)
-        weighed, times = (None if given is None else list(given) for given in (weights, at))
+        weights = column_of(w) if isinstance(w, Iterable) else [w] * len(rows)
+        batch = Batch(self._columns(rows), labels, weights, None if at is None else column_of(at))
         with self.state.lock:
             self.state.check_room_for(labels)
-            self.step(Batch(columns, labels, weighed, times), score=False)
+            self.step(batch, score=False)
 
     def predict_proba_many(self, X: Any) -> Any:  # noqa: ANN401 - a frame in, that kind of frame out
         """Return the posteriors of a batch.
@@ -462,7 +463,7 @@ class NaiveBayes(base.MiniBatchClassifier):
 
     # ---- models as sums
 
-    def unlearn_one(self, x: Row, y: Label, weight: float = 1.0, at: float | None = None) -> None:
+    def unlearn_one(self, x: Row, y: Label, w: float = 1.0, at: float | None = None) -> None:
         """Unlearn a message that was learned with that label and weight.
 
         Counts, moments and length sums are subtracted; what the calibrated head learned stays. After an
@@ -472,7 +473,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         ----------
         x : mapping of str to object
         y : Label
-        weight : float
+        w : float
         at : float, optional
             For a model that forgets, when the message was learned: in seconds since 1970 with `half_life_s`,
             or as the number of messages learned before it. By default it was the newest. Other models ignore
@@ -496,12 +497,12 @@ class NaiveBayes(base.MiniBatchClassifier):
         """
         state = self.state
         with state.lock:
-            batch = Batch(columns_of(self._fields(x)), [y], [weight])
+            batch = Batch(columns_of(self._fields(x)), [y], [w])
             (label,), _ = checked_labels(batch, state.classes)
             if label is None:
                 raise ValueError("a message without a label was never learned")
             message = read_message(state.views, state.tokenizer, batch.fields, 0)
-            merging.unlearn(state, message, label, weight, None if at is None else seconds(at))
+            merging.unlearn(state, message, label, w, None if at is None else seconds(at))
 
     def merge(self, other: NaiveBayes) -> None:
         """Add what another model has learned, as if both streams had been learned by one.

@@ -188,7 +188,7 @@ def test_weights_of_a_batch_are_those_of_its_messages() -> None:
     one, many = GaussianNB(), GaussianNB()
     for row, label, weight in zip(ROWS, LABELS, range(1, 41), strict=True):
         one.learn_one(row, label, weight)
-    many.learn_many(pd.DataFrame(COLUMNS), pd.Series(LABELS), weights=range(1, 41))
+    many.learn_many(pd.DataFrame(COLUMNS), pd.Series(LABELS), w=range(1, 41))
     assert one.digest() == many.digest()
 
 
@@ -208,3 +208,24 @@ def test_whatever_a_frame_has_for_a_null_is_missing() -> None:
     one.learn_one({"c": "v"}, "q")
     assert model.digest() == one.digest()
     assert model.predict_many(frame.iloc[:1]).tolist() == ["p"]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "sequences"])
+def test_weights_may_be_of_the_frames_own_kind_or_one_number_for_all(kind: str) -> None:
+    """A column of pyarrow holds scalars of its own; a single number is the weight of every row."""
+    frame, series = KINDS[kind]
+    models = [GaussianNB(), GaussianNB(), GaussianNB()]
+    for row, label in zip(ROWS, LABELS, strict=True):
+        models[0].learn_one(row, label, w=2.5)
+    models[1].learn_many(frame(COLUMNS), series(LABELS), w=series([2.5] * 40))
+    models[2].learn_many(frame(COLUMNS), series(LABELS), w=2.5)
+    assert models[0].digest() == models[1].digest() == models[2].digest()
+
+
+def test_a_null_or_text_as_weights_is_refused() -> None:
+    """Nothing is learned."""
+    model = GaussianNB()
+    for weights in (None, "22", [1.0, None], pd.Series([1.0, math.nan])):
+        with pytest.raises(ValueError, match="a message's weight must be above 0"):
+            model.learn_many([{"a": 1}, {"a": 2}], ["x", "y"], w=weights)  # type: ignore[arg-type]
+    assert model.learned_ == 0

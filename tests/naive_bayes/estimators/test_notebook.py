@@ -201,7 +201,7 @@ def test_three_hundred_classes_are_twenty_rows() -> None:
     """The heaviest ones; the number of the others is below."""
     model = NaiveBayes(TEXT_ONLY, classes_max=300)
     for i in range(300):
-        model.learn_one({"text": "win"}, i, weight=float(1 + i))
+        model.learn_one({"text": "win"}, i, w=float(1 + i))
     page = page_of(model)
     classes = [row[0] for row in page.rows if len(row) == 3][1:]
     assert classes == [str(i) for i in range(299, 279, -1)]
