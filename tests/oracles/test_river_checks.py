@@ -4,8 +4,9 @@ import pickle
 from typing import Any
 
 import pytest
-from river import checks, compose, ensemble, evaluate, feature_extraction, metrics, utils
+from river import base, checks, compose, ensemble, evaluate, feature_extraction, metrics, utils
 
+import streamnb
 from streamnb.cli.demo.mailbox import mailbox
 from streamnb.naive_bayes.estimators import (
     BernoulliNB,
@@ -29,6 +30,7 @@ ESTIMATORS: list[NaiveBayes] = [
     GaussianDiscriminant(),
     GaussianDiscriminant(covariance="class"),
     NaiveBayes(),
+    NaiveBayes(head="calibrated"),
 ]
 CHECKS = [
     pytest.param(model, check, id=f"{type(model).__name__}-{m}-{i}-{getattr(check, '__name__', 'check')}")
@@ -41,6 +43,13 @@ CHECKS = [
 def test_rivers_estimator_checks_pass(model: NaiveBayes, check: Any) -> None:  # noqa: ANN401
     """As `river.checks.check_estimator` runs them."""
     check(model.clone())
+
+
+def test_every_public_estimator_is_checked() -> None:
+    """A new one must be added to the list."""
+    public = [getattr(streamnb, name) for name in streamnb.__all__]
+    found = {part for part in public if isinstance(part, type) and issubclass(part, base.Classifier)}
+    assert found == {type(model) for model in ESTIMATORS}
 
 
 @pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
