@@ -64,6 +64,7 @@ from streamnb.naive_bayes.features.readers import (
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.informative import most_informative_tokens
 from streamnb.naive_bayes.model.plain import parameters
+from streamnb.naive_bayes.model.relabelling import relabel
 from streamnb.naive_bayes.model.state import HeadKind, State
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.odds import softmax
@@ -125,5 +126,6 @@ __all__ = [
     "most_informative_tokens",
     "parameters",
     "reason",
+    "relabel",
     "softmax",
 ]

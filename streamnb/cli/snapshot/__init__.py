@@ -1,4 +1,4 @@
-"""`streamnb snapshot`: inspect, verify, compare, merge, export, pin and restore snapshots."""
+"""`streamnb snapshot`: inspect, verify, compare, merge, relabel, export, pin and restore snapshots."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from streamnb.cli.snapshot.export import export
 from streamnb.cli.snapshot.inspect import inspect
 from streamnb.cli.snapshot.merge import merge
 from streamnb.cli.snapshot.pin import pin, unpin
+from streamnb.cli.snapshot.relabel import relabel
 from streamnb.cli.snapshot.rollback import rollback
 from streamnb.cli.snapshot.verify import verify
 
-app = typer.Typer(no_args_is_help=True, help="Inspect, compare, merge, export and restore snapshots.")
-for _command in (inspect, verify, diff, merge, export, pin, unpin, rollback):
+app = typer.Typer(
+    no_args_is_help=True, help="Inspect, compare, merge, relabel, export and restore snapshots."
+)
+for _command in (inspect, verify, diff, merge, relabel, export, pin, unpin, rollback):
     app.command()(_command)

@@ -39,7 +39,10 @@ class Statistic(Protocol):
         """Raise ``ValueError`` if the sums of another statistic cannot be added to these."""
 
     def merge(self, other: Self, classes: Sequence[int]) -> None:
-        """Add another statistic; ``classes[j]`` is the index here of its class j."""
+        """Add another statistic; ``classes[j]`` is the index here of its class j.
+
+        Several of its classes may have one index: they were merged into one class.
+        """
 
     def check_subtractable(self, other: Self, classes: Sequence[int]) -> None:
         """Raise ``ValueError`` if another statistic has learned more than this one."""

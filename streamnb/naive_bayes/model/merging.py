@@ -86,7 +86,7 @@ def merge(state: State, other: State) -> None:
     ValueError
         The other reads or counts otherwise, or brings more classes than allowed; nothing was changed.
     """
-    with _both(state, other):
+    with both(state, other):
         check_alike(state, other)
         new = [label for label in other.classes if label not in state.index]
         if state.classes_max is not None and len(state.classes) + len(new) > state.classes_max:
@@ -127,7 +127,7 @@ def subtract(state: State, other: State) -> None:
     ValueError
         The other reads or counts otherwise, or has learned what this one has not; nothing was changed.
     """
-    with _both(state, other):
+    with both(state, other):
         check_alike(state, other)
         if state.decay is not None and other.decay is not None:
             other = _faded(other, state.decay.factor_of(other.decay))
@@ -174,7 +174,7 @@ def check_alike(state: State, other: State) -> None:
 
 
 @contextmanager
-def _both(state: State, other: State) -> Iterator[None]:
+def both(state: State, other: State) -> Iterator[None]:
     """Lock both models, always in the same order, so that two threads cannot deadlock."""
     if state is other:
         raise ValueError("a model cannot be merged with or subtracted from itself")

@@ -214,10 +214,39 @@ class CalibratedHead:
             (self.length, other.length),
             (self.unknown_share, other.unknown_share),
         ):
-            for j, c in enumerate(classes):
-                normal.n[c] += their_normal.n[j]
-                normal.s[c] += their_normal.s[j]
-                normal.ss[c] += their_normal.ss[j]
+            normal.merge(their_normal, classes)
+
+    def regroup(self, other: CalibratedHead, classes: Sequence[int], active: Sequence[int]) -> None:
+        """Become a copy of another head whose classes were renamed or merged.
+
+        A class of one labelled class keeps its offset. The offset of a merged class is the log of the sum of
+        ``exp(offset)``, so that a message without evidence gets the sum of the posteriors as before. Its
+        gradients would have been sums, so the squares of both are added.
+
+        Parameters
+        ----------
+        classes : sequence of int
+            ``classes[j]`` is this head's index of the other head's class j.
+        active : sequence of int
+            The classes of the other head that have been labelled; only these count.
+        """
+        self.weights, self.weight_squares = list(other.weights), list(other.weight_squares)
+        self.eta, self.eta_squares = other.eta, other.eta_squares
+        for c in range(len(self.offsets)):
+            group = [j for j, new in enumerate(classes) if new == c]
+            group = [j for j in group if j in active] or group[:1]
+            if len(group) == 1:
+                self.offsets[c], self.offset_squares[c] = (
+                    other.offsets[group[0]],
+                    other.offset_squares[group[0]],
+                )
+            elif group:
+                top = max(other.offsets[j] for j in group)
+                self.offsets[c] = top + math.log(sum(math.exp(other.offsets[j] - top) for j in group))
+                squares = sum(other.offset_squares[j] - ACCUMULATOR_START for j in group)
+                self.offset_squares[c] = ACCUMULATOR_START + squares
+        self.length.merge(other.length, classes)
+        self.unknown_share.merge(other.unknown_share, classes)
 
     def digest(self, classes: Sequence[str]) -> Digest:
         """Return the digest of what depends on the order of messages, such as weights and offsets."""

@@ -66,6 +66,13 @@ class SteadyNormal:
         self.s[c] = max(0.0, self.s[c] - s) if self.n[c] else 0.0
         self.ss[c] = max(0.0, self.ss[c] - ss) if self.n[c] else 0.0
 
+    def merge(self, other: SteadyNormal, classes: Sequence[int]) -> None:
+        """Add the sums of another; ``classes[j]`` is the index here of its class j."""
+        for j, c in enumerate(classes):
+            self.n[c] += other.n[j]
+            self.s[c] += other.s[j]
+            self.ss[c] += other.ss[j]
+
     def evidence(self, x: float, active: Sequence[int], scale: float = 1.0) -> list[float]:
         """Return the centred log density per active class, clipped to [-2, 2]."""
         x = quantised(x)
