@@ -22,7 +22,8 @@ def run(
         typer.Option(
             "--from",
             metavar="SNAPSHOT",
-            help="Start with what this snapshot has learned; only while the snapshot directory is empty.",
+            help="Start with what this snapshot has learned; only while the snapshot directory is empty. "
+            "Views that the configuration adds start empty, and views that it lacks are dropped.",
         ),
     ] = None,
     changes: SetOption = None,
@@ -44,7 +45,7 @@ def run(
     The engine reads records, publishes a score for each message and learns the labels. It resumes from the
     newest snapshot, and finishes the current batch before it stops.
     """
-    from streamnb.config import build_engine, load_settings, load_snapshot
+    from streamnb.config import build_engine, grown, load_settings, load_snapshot
     from streamnb.engine import Metrics, supervise
     from streamnb.naive_bayes import compiled, reason
 
@@ -55,7 +56,7 @@ def run(
     if not compiled:
         logging.getLogger("streamnb").warning("plain Python, about fifty times slower: %s", reason)
     settings = load_settings(config, changes or ())
-    begin = load_snapshot(begin_from) if begin_from is not None else None
+    begin = None if begin_from is None else grown(settings, load_snapshot(begin_from), begin_from)
     metrics = Metrics()
     metrics.serve(settings.metrics)
     starts = iter([rebuild])

@@ -25,6 +25,7 @@ from streamnb.config.engines import (
     check_endpoints,
     check_lines,
 )
+from streamnb.config.growing import grown
 from streamnb.config.models import (
     build_decoder,
     build_model,
@@ -60,6 +61,7 @@ __all__ = [
     "checks",
     "client_settings",
     "decode_settings",
+    "grown",
     "load_settings",
     "load_snapshot",
     "model_description",

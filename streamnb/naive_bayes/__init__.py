@@ -62,6 +62,7 @@ from streamnb.naive_bayes.features.readers import (
     Words,
 )
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
+from streamnb.naive_bayes.model.growing import Growth, grow, setting_differences
 from streamnb.naive_bayes.model.informative import most_informative_tokens
 from streamnb.naive_bayes.model.plain import parameters
 from streamnb.naive_bayes.model.relabelling import relabel
@@ -96,6 +97,7 @@ __all__ = [
     "GaussianDiscriminant",
     "GaussianNB",
     "Generative",
+    "Growth",
     "HeadKind",
     "Laplace",
     "LearnedPrior",
@@ -121,11 +123,13 @@ __all__ = [
     "WordPairs",
     "Words",
     "compiled",
+    "grow",
     "load",
     "memory",
     "most_informative_tokens",
     "parameters",
     "reason",
     "relabel",
+    "setting_differences",
     "softmax",
 ]

@@ -22,7 +22,7 @@ from streamnb.config import (
     snapshot_of,
     verify_snapshot,
 )
-from streamnb.errors import SettingsError, SnapshotError, StorageError
+from streamnb.errors import SettingsError, StorageError
 from streamnb.storage import SnapshotDirectory, read_snapshot, write_snapshot
 from tests.fuzz.snapshots import forgetful_example, mixed_example
 
@@ -164,7 +164,7 @@ def test_an_argument_that_is_not_class_and_label_is_wrong_usage(renamed: list[st
 def test_labels_that_are_not_clear_are_refused(renamed: list[str], reason: str) -> None:
     """The hint tells how to exchange two labels."""
     snapshot = tickets({}, {})
-    with pytest.raises(SnapshotError, match=reason) as caught:
+    with pytest.raises(SettingsError, match=reason) as caught:
         relabelled(snapshot, names_of(renamed, snapshot))
     assert "once per step" in caught.value.hint
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streamnb.cli.options import OutputOption, SnapshotArgument
-from streamnb.errors import SettingsError, SnapshotError
+from streamnb.errors import SettingsError
 
 if TYPE_CHECKING:
     from streamnb.base import Label, Snapshot
@@ -23,7 +23,7 @@ def relabel(
     renamed: Annotated[
         list[str],
         typer.Argument(
-            metavar="CLASS=LABEL...",
+            metavar="CLASS=LABEL",
             help="A class and its new label; if that is another class, the two are merged.",
         ),
     ],
@@ -88,7 +88,7 @@ def relabelled(snapshot: Snapshot, names: Names, *, map_labels: bool = False) ->
 
     Raises
     ------
-    SnapshotError
+    SettingsError
         It has no such class, or a new label cannot be one.
     """
     from streamnb import __version__
@@ -106,9 +106,9 @@ def relabelled(snapshot: Snapshot, names: Names, *, map_labels: bool = False) ->
     try:
         relabel(model.state, old.state, names)
     except ValueError as error:
-        raise SnapshotError(
+        raise SettingsError(
             f"The classes cannot be relabelled: {error}.",
-            "Each class gets one final label. To exchange two labels, run the command once per step.",
+            "Give each class its final label. To exchange two labels, run the command once per step.",
         ) from error
     frozen = model.freeze()
     statistics = dict(snapshot.statistics)

@@ -153,6 +153,11 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Brought(event_model)
 
     @property
+    def reads_absence(self) -> bool:
+        """Whether words that a message lacks are evidence, so that every message counts."""
+        return isinstance(self.event_model, Bernoulli) and self.reads not in {"flag", "category"}
+
+    @property
     def reads(self) -> str:
         """What its fields hold: "text", "terms", "category", "flag" or "number"; "" for an own reader."""
         return self.reader.reads if isinstance(self.reader, Reader) else ""

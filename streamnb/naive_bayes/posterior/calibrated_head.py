@@ -248,6 +248,25 @@ class CalibratedHead:
         self.length.merge(other.length, classes)
         self.unknown_share.merge(other.unknown_share, classes)
 
+    def adopt(self, other: CalibratedHead, places: Sequence[int | None]) -> None:
+        """Take over from another head of the same classes what it learned of the features that both have.
+
+        Parameters
+        ----------
+        other : CalibratedHead
+        places : sequence of F items
+            The index of each feature in the other head; ``None`` for a new one, which keeps its start value.
+        """
+        for i, place in enumerate(places):
+            if place is not None:
+                self.weights[i], self.weight_squares[i] = other.weights[place], other.weight_squares[place]
+        self.offsets, self.offset_squares = list(other.offsets), list(other.offset_squares)
+        self.eta, self.eta_squares = other.eta, other.eta_squares
+        classes = range(len(self.offsets))
+        self.length.merge(other.length, classes)
+        if places[VIEW_FEATURES * self.n_text_views + 1] is not None:
+            self.unknown_share.merge(other.unknown_share, classes)
+
     def digest(self, classes: Sequence[str]) -> Digest:
         """Return the digest of what depends on the order of messages, such as weights and offsets."""
         digest = self.unknown_share.digest("unknown_share", classes)

@@ -21,7 +21,7 @@ import orjson
 import pytest
 
 from streamnb.base.record import Partition, RecordBatch
-from streamnb.config import Settings, build_decoder, build_model, load_settings, restore_model
+from streamnb.config import Settings, build_decoder, build_model, grown, load_settings, restore_model
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.storage import read_snapshot
 from streamnb.storage.directory import SnapshotDirectory
@@ -360,3 +360,38 @@ def test_records_that_are_no_messages_become_dead_letters_with_their_bytes(
     assert reasons == [b"json_syntax", b"encoding", b"schema", b"missing_text", b"tombstone"]
     assert all(("own", b"header") in headers for headers in dead.headers)
     assert [*range(5000), 5005] == [offset for offset, _ in pipe.scores()[0]]
+
+
+def test_a_model_grows_from_an_engines_snapshot_and_learns_the_stream_on(broker: str, tmp_path: Path) -> None:
+    """`run --from` with another view; to the bit what a plain loop with the new view learns from there."""
+    pipe = pipeline(broker, tmp_path, "mailbox", 1)
+    first = pipe.start()
+    _, log = first.communicate(timeout=120)
+    assert first.returncode == 0, log
+    (newest,) = sorted(pipe.directory.glob("snapshot-*.snb"))[-1:]
+    before = pipe.digest()
+
+    pairs = '[[views]]\nname = "pairs"\nreader = { kind = "pairs" }\n\n[source]'
+    text = (
+        pipe.config.read_text()
+        .replace("[source]", pairs)
+        .replace(str(pipe.directory), str(tmp_path / "grown"))
+    )
+    pipe.config.write_text(text)
+    pipe.directory = tmp_path / "grown"
+    command = [sys.executable, "-m", "streamnb", "run", str(pipe.config), "--until-end"]
+    begun = subprocess.run(
+        [*command, "--from", str(newest)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert begun.returncode == 0, begun.stderr
+    assert begun.stderr.count(f"grown from {newest}; kept: words; new and empty: pairs; dropped: none") == 1
+
+    settings = pipe.settings
+    _, plain = restore_model(grown(settings, read_snapshot(newest), newest))
+    (batch,) = pipe.batches()
+    plain.step(build_decoder(settings).decode(batch).batch, score=False)
+    assert pipe.digest() == plain.digest()
+    assert pipe.digest() != before
+    resumed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert resumed.returncode == 0, resumed.stderr
+    assert pipe.digest() == plain.digest()

@@ -1,0 +1,113 @@
+"""Begin from a snapshot whose views are not those of the settings: `streamnb run --from`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from streamnb.base import Snapshot, differences
+from streamnb.config.models import build_decoder, build_model, model_description, restore_model
+from streamnb.config.settings import Settings
+from streamnb.errors import SnapshotError
+from streamnb.naive_bayes import grow, setting_differences
+
+_log = logging.getLogger("streamnb")
+
+_KINDS = ("category", "number", "flag")
+
+
+def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
+    """Return a snapshot to begin from under these settings: the same, or one with other views.
+
+    Parameters
+    ----------
+    settings : Settings
+    snapshot : Snapshot
+    path : Path
+        Its file, for errors.
+
+    Returns
+    -------
+    Snapshot
+        Views that the settings have too are kept, new ones are empty, others are dropped; the lineage names
+        all of them. If the views are the same, the snapshot itself.
+
+    Raises
+    ------
+    SnapshotError
+        A view that both have, or any other setting of the statistics, differs.
+    """
+    model, message = build_model(settings), build_decoder(settings).state_settings()
+    before: Any = snapshot.statistics.get("model", {})
+    changes = [f"model.{line}" for line in setting_differences(before, model.state_settings())]
+    if "message" in snapshot.statistics:  # a model that was saved from Python has read no records
+        changes += _message_differences(snapshot.statistics["message"], message)
+    changes = [line.removeprefix("model.") if line.startswith("model.views.") else line for line in changes]
+    if changes:
+        raise SnapshotError(
+            f"{path} was made with other settings: {'; '.join(changes)}.",
+            "Its counts have another meaning. Restore the settings. A view may change under a new name: what "
+            "the old one learned is dropped, and the new one starts empty.",
+        )
+    if not differences(before.get("views"), model.state_settings()["views"]):
+        return replace(snapshot, statistics={**snapshot.statistics, "message": message})
+    _, old = restore_model(snapshot)
+    try:
+        kept, new, dropped = views = grow(model.state, old.state)
+    except ValueError as error:
+        raise SnapshotError(
+            f"The model in {path} cannot take these views: {error}.",
+            "Change the views, or learn the messages again without `--from`.",
+        ) from error
+    _log.info(
+        "grown from %s; kept: %s; new and empty: %s; dropped: %s",
+        path,
+        *(", ".join(names) or "none" for names in views),
+    )
+    frozen, digest = model.freeze(), snapshot.digest["all"]
+    event: dict[str, object] = {
+        "event": "grown",
+        "kept": kept,
+        "new": new,
+        "dropped": dropped,
+        "digest": digest,
+    }
+    return replace(
+        snapshot,
+        values=frozen.values,
+        sections=frozen.sections,
+        digest=frozen.digest(),
+        statistics={"message": message, "model": model.state_settings()},
+        reading=_reading(snapshot.reading, model.reading_settings(), new),
+        settings=model_description(settings),
+        lineage=[*snapshot.lineage, event],
+    )
+
+
+def _message_differences(before: Any, now: Mapping[str, Any]) -> list[str]:  # noqa: ANN401 - read from a file
+    """Return what differs in how messages are read, except fields that only new or dropped views can read."""
+    old: dict[str, Any] = dict(before)
+    new: dict[str, Any] = dict(now)
+    both = _fields(old) & _fields(new)
+    for settings in (old, new):
+        fields = settings.get("fields", {})
+        shared = {kind: sorted(both.intersection(fields.get(kind, ()))) for kind in _KINDS}
+        settings["fields"] = fields | shared
+    return differences({"message": old}, {"message": new})
+
+
+def _fields(message: Mapping[str, Any]) -> set[str]:
+    return {name for kind in _KINDS for name in message.get("fields", {}).get(kind, ())}
+
+
+def _reading(before: Mapping[str, Any], now: Mapping[str, Any], new: list[str]) -> dict[str, object]:
+    """Return how the snapshot's views were read; a new view was not read otherwise before."""
+    event_models = before.get("event_models", {})
+    views = {
+        name: now["event_models"][name] if name in new else event_models.get(name)
+        for name in now["event_models"]
+    }
+    return {**before, "event_models": views}
