@@ -1,4 +1,4 @@
-"""Begin from a snapshot whose views are not those of the settings: `streamnb run --from`."""
+"""Begin from a snapshot whose views are not those of the settings: `run --from` and `snapshot grow`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from streamnb import __version__
 from streamnb.base import Snapshot, differences
 from streamnb.config.models import build_decoder, build_model, model_description, restore_model
 from streamnb.config.settings import Settings
+from streamnb.engine import SystemClock
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes import grow, setting_differences
 
@@ -33,7 +35,7 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
     -------
     Snapshot
         Views that the settings have too are kept, new ones are empty, others are dropped; the lineage names
-        all of them. If the views are the same, the snapshot itself.
+        all of them. Offsets stay. If the views are the same, the snapshot itself.
 
     Raises
     ------
@@ -60,7 +62,7 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
     except ValueError as error:
         raise SnapshotError(
             f"The model in {path} cannot take these views: {error}.",
-            "Change the views, or learn the messages again without `--from`.",
+            "Change the views, or learn the messages again in a new model.",
         ) from error
     _log.info(
         "grown from %s; kept: %s; new and empty: %s; dropped: %s",
@@ -77,13 +79,15 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
     }
     return replace(
         snapshot,
-        values=frozen.values,
+        values={**snapshot.values, **frozen.values},
         sections=frozen.sections,
         digest=frozen.digest(),
         statistics={"message": message, "model": model.state_settings()},
         reading=_reading(snapshot.reading, model.reading_settings(), new),
         settings=model_description(settings),
         lineage=[*snapshot.lineage, event],
+        written_ms=SystemClock().wall_ms(),
+        streamnb=__version__,
     )
 
 

@@ -161,11 +161,11 @@ def test_another_unicode_is_refused() -> None:
 
 
 def test_a_view_of_absent_words_cannot_be_new() -> None:
-    """The hint names what can."""
+    """The hint names what to do."""
     product: dict[str, Any] = {"model": {"head": "product"}}
     with pytest.raises(SnapshotError, match=r"history\.snb cannot take .*view `coins` is new") as caught:
         grown(settings_of(WORDS, COINS, **product), history(settings_of(WORDS, **product)), FILE)
-    assert "without `--from`" in caught.value.hint
+    assert "in a new model" in caught.value.hint
 
 
 def test_a_model_that_python_saved_grows_too(tmp_path: Path) -> None:

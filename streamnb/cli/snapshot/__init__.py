@@ -1,4 +1,4 @@
-"""`streamnb snapshot`: inspect, verify, compare, merge, relabel, export, pin and restore snapshots."""
+"""`streamnb snapshot`: inspect, verify, compare, merge, grow, relabel, export, pin and restore snapshots."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import typer
 
 from streamnb.cli.snapshot.diff import diff
 from streamnb.cli.snapshot.export import export
+from streamnb.cli.snapshot.grow import grow
 from streamnb.cli.snapshot.inspect import inspect
 from streamnb.cli.snapshot.merge import merge
 from streamnb.cli.snapshot.pin import pin, unpin
@@ -14,7 +15,7 @@ from streamnb.cli.snapshot.rollback import rollback
 from streamnb.cli.snapshot.verify import verify
 
 app = typer.Typer(
-    no_args_is_help=True, help="Inspect, compare, merge, relabel, export and restore snapshots."
+    no_args_is_help=True, help="Inspect, compare, merge, grow, relabel, export and restore snapshots."
 )
-for _command in (inspect, verify, diff, merge, relabel, export, pin, unpin, rollback):
+for _command in (inspect, verify, diff, merge, grow, relabel, export, pin, unpin, rollback):
     app.command()(_command)
