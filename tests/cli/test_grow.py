@@ -35,7 +35,6 @@ def config_of(folder: Path, views: str, directory: str) -> Path:
             sink = {{ kind = "jsonl", path = "{folder / "scores"}" }}
             dead_letters.sink = {{ kind = "jsonl", path = "{folder / "dead"}" }}
             engine = {{ start = "earliest" }}
-            guard = {{ learn_below = 0.999 }}
             snapshots = {{ directory = "{folder / directory}" }}
         """
     )
@@ -60,7 +59,6 @@ def test_the_engine_resumes_where_the_old_snapshot_ended(tmp_path: Path) -> None
     resumed = read_snapshot(tmp_path / "new" / "snapshot-0000000002.snb")
     assert resumed.accounts[Partition(str(mail), 0)].scored == 30
     assert [event["event"] for event in resumed.lineage] == ["grown"]
-    assert "guard" in resumed.values
     _, plain = restore_model(grown(load_settings(config), load_snapshot(old), old))
     for line in LINES[20:]:
         plain.step(Batch({"text": [line["text"]]}, [line["label"]]))

@@ -57,8 +57,9 @@ def test_the_same_views_are_begun_from_as_they_are() -> None:
 
 
 def test_views_are_kept_new_or_dropped_and_all_are_named(caplog: pytest.LogCaptureFixture) -> None:
-    """Once in the log, and in the lineage with the digest of what was grown."""
+    """Once in the log, and in the lineage with the digest of what was grown; the guard's windows stay."""
     old = history(settings_of(WORDS, PAIRS))
+    old.values["guard"] = {"windows": [["mail", 0, 0, {"a": 3}]]}
     settings = settings_of(COUNTRY, WORDS, message={"category": ["country"]})
     with caplog.at_level(logging.INFO, "streamnb"):
         new = grown(settings, old, FILE)
@@ -66,6 +67,7 @@ def test_views_are_kept_new_or_dropped_and_all_are_named(caplog: pytest.LogCaptu
     assert caplog.messages == ["grown from history.snb; kept: words; new and empty: country; dropped: pairs"]
     event = {"event": "grown", "kept": ["words"], "new": ["country"], "dropped": ["pairs"]}
     assert new.lineage == [{**event, "digest": old.digest["all"]}]
+    assert new.values["guard"] == old.values["guard"]
     _, model = restore_model(new)
     assert model.digest() == new.digest
     assert model.class_counts_ == {"spam": 2.0, "ham": 2.0}
