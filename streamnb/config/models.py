@@ -14,7 +14,7 @@ from streamnb.config.settings import Settings, decode_settings
 from streamnb.engine import SystemClock, check_statistics
 from streamnb.errors import SettingsError, SnapshotError
 from streamnb.naive_bayes import ESTIMATOR, NaiveBayes, memory, parameters
-from streamnb.storage import read_snapshot
+from streamnb.storage import SECTIONS_MAX, read_snapshot
 from streamnb.wire import Decoder, MessageFields
 
 _FIELDS: Mapping[str, Callable[[MessageFields], tuple[str, ...]]] = {
@@ -24,6 +24,9 @@ _FIELDS: Mapping[str, Callable[[MessageFields], tuple[str, ...]]] = {
     "category": lambda fields: (*fields.category, *fields.flag),
 }
 """The fields of the message that a reader may name, by what it reads."""
+
+_LATER_SECTIONS = {"index", "index_before", "index_state", "guard_sources"}
+"""Sections that a snapshot may have although the model has learned nothing yet."""
 
 _OF_THE_MODEL = ("model", "tokens", "views", "prior", "forgetting", "message", "output")
 
@@ -43,11 +46,19 @@ def build_model(settings: Settings) -> NaiveBayes:
         The settings contradict each other.
     """
     try:
-        return NaiveBayes(**parameters(settings))
+        built = NaiveBayes(**parameters(settings))
     except ValueError as error:
         raise SettingsError(
             f"The model cannot be built: {error}.", "See `[model]` and `[[views]]`."
         ) from error
+    needed = len(built.freeze().sections.keys() | _LATER_SECTIONS)
+    if needed > SECTIONS_MAX:
+        raise SettingsError(
+            f"The {len(settings.views)} views of the model need {needed} sections of a snapshot, which has "
+            f"at most {SECTIONS_MAX}.",
+            'Let one view read several fields: reader = { kind = "numbers", fields = ["a", "b"] }.',
+        )
+    return built
 
 
 def build_decoder(settings: Settings) -> Decoder:

@@ -12,14 +12,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
+import numpy as np
 
-from streamnb.base import Batch, Classifier, Flag, Label, Partition, Scores
+from streamnb.base import Batch, Classifier, Flag, Label, Partition, Scores, Section, Sections, section
 from streamnb.errors import SnapshotError
 
 # Offsets of a partition per window. For a stricter quota lower `quota`. The snapshot holds the sources of all
-# open windows, so a window must not be long.
+# open windows, 16 bytes each, so a window must not be long.
 WINDOW_RECORDS = 10_000
 KEY_BYTES = 8
+SECTION = "guard_sources"
+
+_Row = tuple[str, int, int, int | dict[str, int]]
+_Windows = dict[Partition, tuple[int, dict[int, int]]]
 
 
 class GuardSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,7 +76,7 @@ class Guard:
     def __init__(self, settings: GuardSettings, *, window_records: int = WINDOW_RECORDS) -> None:
         self.settings = settings
         self._window_records = window_records
-        self._windows: dict[Partition, tuple[int, dict[str, int]]] = {}
+        self._windows: _Windows = {}
 
     def step(
         self, classifier: Classifier, partition: Partition, offsets: Sequence[int], batch: Batch
@@ -148,35 +153,63 @@ class Guard:
         known = int(score.n_classes[0])
         return 1 < known > column and bool(score.posterior[0, column] >= self.settings.learn_below)
 
-    def values(self) -> dict[str, object]:
-        """Return the counts of the open windows, for a snapshot; sources are hashes of 64 bits."""
-        return {
-            "windows": [[one.topic, one.number, *window] for one, window in sorted(self._windows.items())]
-        }
+    def freeze(self) -> tuple[dict[str, object], dict[str, Section]]:
+        """Return the counts of the open windows, for a snapshot; sources are hashes of 64 bits.
 
-    def restore(self, values: object) -> None:
-        """Restore what `values` returned; ``None``, from a snapshot without a guard, changes nothing.
+        The sources are a section: a header has room for those of fewer than a hundred partitions.
+
+        Returns
+        -------
+        dict
+            ``windows``: topic, partition, window and number of sources of each open window.
+        dict of str to ndarray
+            ``guard_sources`` uint64 (N, 2): per source its hash and its labels, in the order of the windows.
+        """
+        held = sorted(self._windows.items())
+        rows = [[one.topic, one.number, window, len(taught)] for one, (window, taught) in held]
+        sources = [pair for _, (_, taught) in held for pair in taught.items()]
+        return {"windows": rows}, {SECTION: np.array(sources, np.uint64).reshape(-1, 2)}
+
+    def restore(self, values: object, sections: Sections) -> None:
+        """Restore what `freeze` returned; ``None``, from a snapshot without a guard, changes nothing.
 
         Raises
         ------
         SnapshotError
-            The values are not a guard's.
+            They are not a guard's; nothing was changed.
         """
         if values is None:
             return
         try:
-            held = msgspec.convert(values, dict[str, list[tuple[str, int, int, dict[str, int]]]])
-        except msgspec.ValidationError as error:
+            self._windows = _windows_of(msgspec.convert(values, dict[str, list[_Row]]), sections)
+        except (msgspec.ValidationError, ValueError) as error:
             raise SnapshotError(
                 f"The guard's counts in the snapshot are damaged: {error}.", "Use another snapshot."
             ) from error
-        self._windows = {
-            Partition(topic, number): (window, taught)
-            for topic, number, window, taught in held.get("windows", [])
-        }
 
 
-def _key(source: object) -> str:
+def _windows_of(values: dict[str, list[_Row]], sections: Sections) -> _Windows:
+    """Return the open windows; earlier snapshots held their sources in the header, by hexadecimal hash."""
+    held = section(sections, SECTION, np.uint64) if SECTION in sections else np.empty((0, 2), np.uint64)
+    if held.ndim != 2 or held.shape[1] != 2:
+        raise ValueError(f"section `{SECTION}` has the shape {held.shape}")
+    pairs, windows = held.tolist(), _Windows()
+    begin = 0
+    for topic, number, window, sources in values.get("windows", []):
+        if isinstance(sources, dict):
+            taught = {int(key, 16): n for key, n in sources.items()}
+        else:
+            taught = dict(pairs[begin : begin + sources])
+            begin += len(taught)
+            if len(taught) != sources:
+                raise ValueError(f"section `{SECTION}` lacks sources of {topic}-{number}")
+        windows[Partition(topic, number)] = window, taught
+    if begin != len(pairs):
+        raise ValueError(f"section `{SECTION}` has {len(pairs)} sources, and the windows {begin}")
+    return windows
+
+
+def _key(source: object) -> int:
     """Return a source's hash: its name may be very long, and a snapshot need not name people."""
     name = f"{type(source).__name__} {source}".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(name, digest_size=KEY_BYTES).hexdigest()
+    return int.from_bytes(hashlib.blake2b(name, digest_size=KEY_BYTES).digest())

@@ -49,7 +49,10 @@ class Model:
         frozen = self.classifier.freeze()
         if self.guard is None:
             return frozen
-        return replace(frozen, values={**frozen.values, GUARD: self.guard.values()})
+        values, sections = self.guard.freeze()
+        return replace(
+            frozen, values={**frozen.values, GUARD: values}, sections={**frozen.sections, **sections}
+        )
 
     def restore(self, snapshot: Snapshot, *, with_guard: bool = True) -> None:
         """Restore what `freeze` returned; the guard only where its offsets are the snapshot's.
@@ -61,4 +64,4 @@ class Model:
         """
         self.classifier.restore(snapshot.values, snapshot.sections)
         if self.guard is not None and with_guard:
-            self.guard.restore(snapshot.values.get(GUARD))
+            self.guard.restore(snapshot.values.get(GUARD), snapshot.sections)

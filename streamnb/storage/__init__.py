@@ -13,10 +13,12 @@ uses it.
 """
 
 from streamnb.storage import files
+from streamnb.storage.container import SECTIONS_MAX
 from streamnb.storage.directory import SET_ASIDE, SnapshotDirectory, pin, read_snapshot, unpin, write_snapshot
 from streamnb.storage.lines import LineReader, LongLine, open_append, open_lines, silence_stdout
 
 __all__ = [
+    "SECTIONS_MAX",
     "SET_ASIDE",
     "LineReader",
     "LongLine",

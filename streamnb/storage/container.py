@@ -45,6 +45,8 @@ MAJOR, MINOR = 1, 2
 ALIGNMENT = 4096
 SECTIONS_MAX = 64
 HEADER_BYTES_MAX = 1 << 24
+NAME_BYTES_MAX = 32
+FILE_BYTES_MAX = 1 << 37
 
 _MAGIC = b"\x89SNB\r\n\x1a\n"
 _END = b"SNB\nEND\n"
@@ -117,14 +119,27 @@ def encode(header: Mapping[str, object], sections: Mapping[str, Section]) -> Ite
     ------
     bytes or memoryview
         The next part of the file; an array's is a view, not a copy.
+
+    Raises
+    ------
+    SnapshotError
+        `read` would refuse the file; nothing was yielded.
     """
-    text = orjson.dumps(header, option=orjson.OPT_SORT_KEYS)
+    try:
+        text = orjson.dumps(header, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:
+        raise _unwritable(f"its header is not JSON ({error})") from error
+    if len(text) > HEADER_BYTES_MAX:
+        raise _unwritable(f"its header has {len(text)} bytes, more than {HEADER_BYTES_MAX}")
+    if len(sections) > SECTIONS_MAX:
+        raise _unwritable(f"it has {len(sections)} sections, more than {SECTIONS_MAX}")
     arrays = {name: np.ascontiguousarray(array) for name, array in sections.items()}
     head_size = _PROLOGUE.size + len(text) + _ENTRY.size * len(arrays)
     offset = head_size + _padding(head_size)
     table = []
     for name, array in arrays.items():
-        assert array.dtype.str in _TYPES, array.dtype
+        if array.dtype.str not in _TYPES or array.ndim > 2 or not _is_name(name):
+            raise _unwritable(f"section `{name}` ({array.dtype}, {array.ndim} dimensions) has no place in it")
         padding = bytes(_padding(array.nbytes))
         checksum = crc32c(padding, crc32c(_bytes(array)))
         rows, columns = (*array.shape, 1)[:2]
@@ -135,6 +150,9 @@ def encode(header: Mapping[str, object], sections: Mapping[str, Section]) -> Ite
         )
         offset += array.nbytes + len(padding)
     size = offset + _FOOTER.size
+    widest = max((n for array in arrays.values() for n in array.shape), default=0)
+    if size > FILE_BYTES_MAX or widest > size:
+        raise _unwritable(f"it has {size} bytes, and an array of {widest} rows or columns")
     prologue = _PROLOGUE.pack(_MAGIC, MAJOR, MINOR, len(arrays), len(text), size)
     head = b"".join([prologue, text, *table, bytes(_padding(head_size))])
     yield head
@@ -267,12 +285,23 @@ def _entry(packed: memoryview, file_size: int) -> _Entry:
     return _Entry(name.rstrip(b"\0").decode("ascii", "replace"), np.dtype(text), shape, offset, checksum)
 
 
+def _is_name(name: str) -> bool:
+    return name.isascii() and 0 < len(name) <= NAME_BYTES_MAX and not name.endswith("\0")
+
+
 def _padding(size: int) -> int:
     return -size % ALIGNMENT
 
 
 def _bytes(array: Section) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
+
+
+def _unwritable(why: str) -> SnapshotError:
+    return SnapshotError(
+        f"The snapshot was not written, because no reader would accept it: {why}.",
+        "Earlier snapshots stay as they are. Use fewer views, classes or partitions.",
+    )
 
 
 def _torn(why: str) -> SnapshotError:

@@ -14,14 +14,13 @@ from pathlib import Path
 from streamnb.base import Snapshot
 from streamnb.errors import SnapshotError, StorageError
 from streamnb.storage import files, snapshot_file
-from streamnb.storage.container import Allocate, fresh
+from streamnb.storage.container import FILE_BYTES_MAX, Allocate, fresh
 from streamnb.storage.lock import lock_directory
 from streamnb.storage.retention import Listed, expired
 
 SUFFIX = ".snb"
 PINNED = ".pinned"
 SET_ASIDE = "set-aside"
-FILE_BYTES_MAX = 1 << 37
 _log = logging.getLogger("streamnb.snapshots")
 
 

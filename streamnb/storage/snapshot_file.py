@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from streamnb.base import HINT, Snapshot, from_rows, to_rows
+from streamnb.base import HINT, Accounts, Snapshot, from_rows, to_rows
 from streamnb.errors import SnapshotError
 from streamnb.storage import container
 from streamnb.storage.migrations import migrated
@@ -32,22 +32,31 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def encode(snapshot: Snapshot) -> Iterator[bytes | memoryview]:
-    """Yield the bytes of a snapshot's file, piece by piece."""
-    header = _Header(
-        format=FORMAT,
-        sequence=snapshot.sequence,
-        written_ms=snapshot.written_ms,
-        streamnb=snapshot.streamnb,
-        digest=snapshot.digest,
-        statistics=snapshot.statistics,
-        reading=snapshot.reading,
-        settings=snapshot.settings,
-        values=snapshot.values,
-        source=snapshot.source,
-        accounts=list(to_rows(snapshot.accounts)),
-        lineage=snapshot.lineage,
+    """Yield the bytes of a snapshot's file, piece by piece.
+
+    Raises
+    ------
+    SnapshotError
+        `read` would refuse the file; nothing was yielded.
+    """
+    header = msgspec.to_builtins(
+        _Header(
+            format=FORMAT,
+            sequence=snapshot.sequence,
+            written_ms=snapshot.written_ms,
+            streamnb=snapshot.streamnb,
+            digest=snapshot.digest,
+            statistics=snapshot.statistics,
+            reading=snapshot.reading,
+            settings=snapshot.settings,
+            values=snapshot.values,
+            source=snapshot.source,
+            accounts=list(to_rows(snapshot.accounts)),
+            lineage=snapshot.lineage,
+        )
     )
-    return container.encode(msgspec.to_builtins(header), snapshot.sections)
+    _checked(header)
+    return container.encode(header, snapshot.sections)
 
 
 def decode(data: bytes) -> Snapshot:
@@ -74,13 +83,7 @@ def read(file: container.File, allocate: container.Allocate) -> Snapshot:
 
 def _snapshot_of(contents: container.Contents) -> Snapshot:
     contents = migrated(contents)
-    try:
-        header = msgspec.convert(contents.header, _Header)
-        accounts = from_rows(header.accounts)
-    except msgspec.ValidationError as error:
-        raise SnapshotError(f"Its header is not that of a snapshot: {error}.", HINT) from error
-    if header.format != FORMAT or any(account.balance() for account in accounts.values()):
-        raise SnapshotError("Its header is not that of a snapshot, or its accounts do not balance.", HINT)
+    header, accounts = _checked(contents.header)
     return Snapshot(
         values=header.values,
         sections=contents.sections,
@@ -95,3 +98,15 @@ def _snapshot_of(contents: container.Contents) -> Snapshot:
         streamnb=header.streamnb,
         sequence=header.sequence,
     )
+
+
+def _checked(tables: object) -> tuple[_Header, Accounts]:
+    """Return a header and its accounts, as the writer and the reader of a file both demand them."""
+    try:
+        header = msgspec.convert(tables, _Header)
+        accounts = from_rows(header.accounts)
+    except msgspec.ValidationError as error:
+        raise SnapshotError(f"Its header is not that of a snapshot: {error}.", HINT) from error
+    if header.format != FORMAT or any(account.balance() for account in accounts.values()):
+        raise SnapshotError("Its header is not that of a snapshot, or its accounts do not balance.", HINT)
+    return header, accounts

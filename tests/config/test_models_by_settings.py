@@ -7,9 +7,17 @@ import pytest
 
 from streamnb.base.batch import Batch
 from streamnb.cli.history import History
-from streamnb.config import build_decoder, build_model, load_settings, restore_model, snapshot_of
+from streamnb.config import (
+    Settings,
+    build_decoder,
+    build_model,
+    decode_settings,
+    load_settings,
+    restore_model,
+    snapshot_of,
+)
 from streamnb.errors import SettingsError
-from streamnb.storage import read_snapshot, write_snapshot
+from streamnb.storage import read_snapshot, snapshot_file, write_snapshot
 
 VIEWS = {
     "bernoulli": """
@@ -189,3 +197,23 @@ def test_a_view_that_cannot_be_is_refused_by_name(views: str, what: str, tmp_pat
     config.write_text(f'{MESSAGE}\n[[views]]\nname = "odd"\n{views}\n')
     with pytest.raises(SettingsError, match=what):
         build_decoder(load_settings(config))
+
+
+def views_of_numbers(n: int) -> Settings:
+    """Return settings with n views of one number each."""
+    names = [f"n{i}" for i in range(n)]
+    views = [{"name": name, "reader": {"kind": "number", "field": name}} for name in names]
+    return decode_settings({"message": {"text": [], "number": names}, "views": views}, "the test")
+
+
+def test_F3_a_model_of_more_sections_than_a_snapshot_has_is_refused_at_the_start() -> None:
+    """The largest model that is built can be written and read, after it has learned too."""
+    with pytest.raises(SettingsError, match="The 30 views of the model need 69 sections of a snapshot"):
+        build_model(views_of_numbers(30))
+    settings = views_of_numbers(27)
+    built = build_model(settings)
+    before = built.freeze().sections.keys()
+    built.learn_one({f"n{i}": 1.5 for i in range(27)}, "spam")
+    assert built.freeze().sections.keys() == before
+    data = b"".join(snapshot_file.encode(snapshot_of(settings, built)))
+    assert restore_model(snapshot_file.decode(data))[1].digest() == built.digest()

@@ -259,7 +259,10 @@ def forgetful_example() -> Snapshot:
         batch = Batch(fields, [("spam", "ham")[i % 2]], times=[20.0 * i], partition="mail-0")
         guard.step(model, Partition("mail", 0), [i], batch)
     snapshot = snapshot_of(settings, model)
-    return replace(snapshot, values={**snapshot.values, GUARD: guard.values()})
+    values, sections = guard.freeze()
+    return replace(
+        snapshot, values={**snapshot.values, GUARD: values}, sections={**snapshot.sections, **sections}
+    )
 
 
 def outcome_of(data: bytes) -> str:
@@ -274,7 +277,7 @@ def outcome_of(data: bytes) -> str:
         return _checked(error, "refused by the model")
     guard = Guard(GuardSettings(source="country"))
     try:
-        guard.restore(snapshot.values.get(GUARD))
+        guard.restore(snapshot.values.get(GUARD), snapshot.sections)
     except StreamnbError as error:
         return _checked(error, "refused by the guard")
     texts = ["win a prize", "word1 word2 a neurips", ""]

@@ -37,7 +37,7 @@ from streamnb import TEXT_ONLY, Categories, NaiveBayes, Number, View, errors
 from streamnb.base import Batch, Snapshot
 from streamnb.config import load_settings
 from streamnb.config.settings import paths
-from streamnb.engine import Metrics
+from streamnb.engine import Guard, GuardSettings, Metrics
 from streamnb.errors import RecordError, StreamnbError
 from streamnb.evaluation import DriftWatch, LiveEvaluation
 from streamnb.storage import write_snapshot
@@ -433,12 +433,13 @@ def test_the_page_is_of_the_version_that_is_written() -> None:
 
 
 def test_every_section_of_a_snapshot_is_listed() -> None:
-    """Those of the oldest file, and of a model with every kind of view."""
+    """Those of the oldest file, of a model with every kind of view, and of the guard."""
     listed = first_column("docs/formats/snapshot.md", "## The sections")
     views = [*TEXT_ONLY, View("amount", Number("amount")), View("kind", Categories(fields=("kind",)))]
     model = NaiveBayes(views)
     model.learn_one({"text": "win", "amount": 3.0, "kind": "a"}, "spam")
-    written = {re.sub(r"^block\d+_", "block<i>_", name) for name in model.freeze().sections}
+    _, guarded = Guard(GuardSettings()).freeze()
+    written = {re.sub(r"^block\d+_", "block<i>_", name) for name in (*model.freeze().sections, *guarded)}
 
     assert written <= set(listed)
     assert set(listed) - written <= {"index", "index_before", "index_state", "block<i>_..."}

@@ -131,6 +131,46 @@ def test_what_was_encoded_is_decoded(
         )
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    header=st.one_of(HEADERS, st.just({"a": "a" * (1 << 24)}), st.just({"a": 1 << 70})),
+    names=st.one_of(
+        st.lists(st.text(max_size=40), max_size=3, unique=True),
+        st.integers(60, 70).map(lambda n: [f"s{i}" for i in range(n)]),
+    ),
+    array=st.one_of(
+        st.sampled_from(
+            [np.zeros(3), np.zeros((2, 2, 2)), np.array(1.0), np.zeros((0, 1 << 40)), np.zeros(0)]
+        ),
+        st.sampled_from([np.zeros(3, "<f4"), np.zeros(3, ">f8"), np.zeros(2, "<i8"), np.zeros(2, "?")]),
+    ),
+)
+def test_F3_what_is_encoded_is_read_and_the_rest_is_refused_before_a_byte_is_written(
+    header: dict[str, Any], names: list[str], array: NDArray[np.generic]
+) -> None:
+    """Headers, names, types, shapes and numbers of sections, inside the reader's limits and outside them."""
+    try:
+        pieces = list(container.encode(header, dict.fromkeys(names, array)))
+    except SnapshotError:
+        return
+    contents = container.decode(b"".join(pieces))
+    assert contents.header == header
+    assert list(contents.sections) == names
+    assert all(np.array_equal(back, np.atleast_1d(array)) for back in contents.sections.values())
+
+
+def test_F3_the_reader_accepts_what_lies_just_inside_its_limits() -> None:
+    """64 sections and a header of 16 MiB are written and read; one more of either is refused."""
+    some = {f"s{i}": np.zeros(1) for i in range(65)}
+    assert len(container.decode(file_of({}, dict(list(some.items())[:64]))).sections) == 64
+    with pytest.raises(SnapshotError, match="it has 65 sections, more than 64"):
+        file_of({}, some)
+    text = "a" * ((1 << 24) - len('{"a":""}'))
+    assert container.decode(file_of({"a": text}, {})).header == {"a": text}
+    with pytest.raises(SnapshotError, match=f"its header has {(1 << 24) + 1} bytes"):
+        file_of({"a": text + "a"}, {})
+
+
 def test_a_view_of_an_array_is_written_as_it_reads() -> None:
     """Arrays are written row by row, whatever their strides."""
     whole = np.arange(24, dtype=np.uint32).reshape(4, 6)

@@ -80,6 +80,26 @@ def test_numbers_rise_and_three_are_kept(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("too_much", ["header", "sections"])
+def test_F3_a_snapshot_that_no_reader_accepts_does_not_replace_a_good_one(
+    tmp_path: Path, too_much: str
+) -> None:
+    """It is refused before anything is pruned, and nothing of it is left."""
+    store = filled(tmp_path, 2, keep=1)
+    broken = example(3)
+    if too_much == "header":
+        broken.values["windows"] = "a" * (1 << 24)
+    else:
+        broken.sections |= {f"block{i}": np.zeros(1) for i in range(64)}
+    for _ in range(2):
+        with pytest.raises(SnapshotError, match="no reader would accept it"):
+            store.write(broken)
+
+    assert names(tmp_path) == ["snapshot-0000000002.snb"]
+    assert learned(store) == 2
+    store.close()
+
+
 @pytest.mark.parametrize("keep", [1, 2, 4])
 def test_as_many_are_kept_as_was_asked_for(tmp_path: Path, keep: int) -> None:
     """The newest `keep` snapshots stay."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -68,7 +69,17 @@ def test_a_number_is_given_without_touching_the_rest() -> None:
 def test_accounts_that_do_not_balance_are_refused(account: Account) -> None:
     """Such accounts mean that a record was lost or counted twice."""
     with pytest.raises(SnapshotError, match="do not balance"):
-        snapshot_file.decode(data_of(example(accounts={Partition("mail", 0): account})))
+        data_of(example(accounts={Partition("mail", 0): account}))
+    broken = header() | {"accounts": [["mail", 0, msgspec.to_builtins(account)]]}
+    with pytest.raises(SnapshotError, match="do not balance"):
+        snapshot_file.decode(b"".join(container.encode(broken, {})))
+
+
+@pytest.mark.parametrize("parts", [{"written_ms": "today"}, {"digest": {"all": 1}}, {"lineage": ["learned"]}])
+def test_F3_a_header_that_the_reader_refuses_is_not_written(parts: dict[str, Any]) -> None:
+    """The writer and the reader check a header by one function."""
+    with pytest.raises(SnapshotError, match="header is not that of a snapshot"):
+        data_of(example(**parts))
 
 
 def header() -> dict[str, Any]:
