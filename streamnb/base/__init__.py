@@ -8,6 +8,7 @@ a classifier, a source, a sink, transactions, a snapshot store and a clock must 
 from streamnb.base import twins
 from streamnb.base.batch import (
     NUMBER_MAX,
+    TIME_MAX_S,
     WEIGHT_MAX,
     Batch,
     Flag,
@@ -39,6 +40,7 @@ __all__ = [
     "COUNTED_MAX",
     "HINT",
     "NUMBER_MAX",
+    "TIME_MAX_S",
     "WEIGHT_MAX",
     "Account",
     "Accounts",

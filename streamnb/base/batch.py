@@ -23,6 +23,7 @@ L = TypeVar("L", bound=Label)
 Floats = NDArray[np.float64]
 
 WEIGHT_MAX = 1e9
+TIME_MAX_S = 1e12  # 30,000 years before and after 1970
 NUMBER_MAX = 1e100  # so that sums of squares over a whole stream stay finite
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from streamnb.base import Batch, RecordBatch
+from streamnb.base import TIME_MAX_S, Batch, RecordBatch
 from streamnb.errors import RecordError
 from streamnb.wire.field_values import (
     ID_CHARACTERS_MAX,
@@ -111,7 +111,8 @@ class Decoder:
     ----------
     fields : MessageFields
     timed : bool
-        Whether messages get their records' timestamps, which only a model that forgets by time reads.
+        Whether messages get their records' timestamps, which only a model that forgets by time reads; then
+        a record whose timestamp no model takes is refused.
     key_bytes_max, headers_max : int
         A record with a larger key or more headers is refused before it is parsed.
 
@@ -190,7 +191,7 @@ class Decoder:
         return Messages(rows, ids, batch, refused)
 
     def _envelopes(self, records: RecordBatch) -> Faults:
-        """Return the rows that are refused because of their key or headers, whatever their value."""
+        """Return the rows that are refused for their key, headers or timestamp, whatever their value."""
         refused: Faults = {}
         keys_max, headers_max = self._key_bytes_max, self._headers_max
         if any(records.keys) and max(len(key or b"") for key in records.keys) > keys_max:
@@ -203,6 +204,11 @@ class Decoder:
                 if len(headers) > headers_max:
                     what = f"The record has {len(headers)} headers, more than {headers_max}."
                     refused.setdefault(row, RecordError("headers", what))
+        if self.timed and max(records.timestamps_ms, default=0) > TIME_MAX_S * 1000:
+            for row, stamp in enumerate(records.timestamps_ms):
+                if stamp > TIME_MAX_S * 1000:
+                    what = f"The record's timestamp, {stamp} ms since 1970, is past the year 33,000."
+                    refused.setdefault(row, RecordError("number_range", what))
         return refused
 
     @staticmethod

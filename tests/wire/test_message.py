@@ -475,3 +475,20 @@ def test_no_json_raises(value: object) -> None:
     data = json.dumps(value).encode()
     for decoder in (PLAIN, RICH):
         holds_what_is_promised(decode(data, decoder))
+
+
+def test_F4_a_timestamp_that_no_model_takes_is_refused_if_times_are_read() -> None:
+    """The largest timestamp that is accepted is one that a model accepts; without a half-life all are."""
+    batch = records(*[b'{"text": "a"}'] * 5, None)
+    batch.timestamps_ms = [-1, 0, 10**15, 10**15 + 1, 1 << 62, 1 << 62]
+    messages = Decoder(MessageFields(), timed=True).decode(batch)
+
+    assert messages.rows == [0, 1, 2]
+    assert messages.batch.times == [None, 0.0, 1e12]
+    assert [(row, error.reason) for row, error in messages.refused] == [
+        (3, "number_range"),
+        (4, "number_range"),
+        (5, "tombstone"),
+    ]
+    assert "4611686018427387904 ms" in messages.refused[1][1].what
+    assert PLAIN.decode(batch).rows == [0, 1, 2, 3, 4]

@@ -21,13 +21,12 @@ from typing import Self
 import msgspec
 import numpy as np
 
-from streamnb.base import HINT, Digest, statement
+from streamnb.base import HINT, TIME_MAX_S, Digest, statement
 from streamnb.errors import SnapshotError
 
 SHIFT_AFTER = 64  # a message this many half-lives past the landmark moves it, before a sum could overflow
 OLDEST = 50  # half-lives before the landmark; an older message counts as if it were this old
 FAR = 64  # half-lives past SHIFT_AFTER at which g(t) stops growing: everything learned is forgotten by then
-TIME_MAX_S = 1e12  # 30,000 years
 HALF_LIFE_S_MIN = 1e-3  # so that a time in half-lives stays below 2^53 and its whole part is exact
 
 

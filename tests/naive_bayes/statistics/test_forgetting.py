@@ -714,6 +714,19 @@ def test_the_engine_forgets_by_the_records_timestamps() -> None:
     assert digests[0] == digests[-1] == library.digest()
 
 
+def test_F4_a_record_of_the_year_146_million_does_not_end_the_engine() -> None:
+    """Its timestamp, 2^62 ms, made every start fail; now it is a dead letter and the stream goes on."""
+    log, out = MemoryLog(), MemoryLog()
+    for stamp in (int(NOON_2026 * 1000), 1 << 62, int(NOON_2026 * 1000) + 1):
+        log.append(orjson.dumps({"text": "win", "label": "x"}), timestamp_ms=stamp)
+    model = NaiveBayes(TEXT_ONLY, half_life_s=DAY)
+    summary = _engine(log, MemoryStore(), MemorySink(out), model).run()
+
+    assert (summary.records, summary.scored, summary.dead_letters) == (3, 2, 1)
+    assert model.state.decay is not None
+    assert model.state.decay.newest_s == {"memory-0": NOON_2026 + 0.001}
+
+
 # ---- twin is twin
 
 HOW = st.sampled_from(
