@@ -84,7 +84,8 @@ class NaiveBayes(base.MiniBatchClassifier):
         The time, or the number of messages learned, after which a message weighs half; one of the two. By
         default nothing is forgotten.
     time_skew_max_s : float
-        With `half_life_s`: a message counts as at most this much newer than the newest of its partition.
+        With `half_life_s`: a message counts as at most this much newer than the newest of its partition. One
+        that is newer still becomes the newest only after others confirm it.
     compiled : bool, optional
         Whether the compiled driver runs the model; by default it does if it was built and knows all views.
 

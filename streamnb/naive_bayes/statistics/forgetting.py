@@ -9,6 +9,13 @@ still add up.
 
 Time is the record's own timestamp, or the number of messages learned; no clock is read. The landmark is a
 whole number of half-lives, so moving it multiplies every sum by a power of two, which is exact.
+
+A timestamp may be wrong, and a jump of time cannot be undone: what has faded is gone. So a record far past
+the newest of its partition (of all partitions, if it is the first of its own) does not move the newest time.
+But a stream may also pause for a night. What follows tells the two apart: after a pause, no record has a time
+near the newest any more. So a *run* of early records that no such record interrupts does move it, to the
+earliest of the run. If that is a half-lives ahead, 2^-a of what was learned would be left, and the run must
+have 2^a records, at least 2 and at most 1,024.
 """
 
 from __future__ import annotations
@@ -27,6 +34,7 @@ from streamnb.errors import SnapshotError
 SHIFT_AFTER = 64  # a message this many half-lives past the landmark moves it, before a sum could overflow
 OLDEST = 50  # half-lives before the landmark; an older message counts as if it were this old
 FAR = 64  # half-lives past SHIFT_AFTER at which g(t) stops growing: everything learned is forgotten by then
+RUN_HALF_LIVES = 10.0  # a run of 2^10 records moves the newest time, however far
 HALF_LIFE_S_MIN = 1e-3  # so that a time in half-lives stays below 2^53 and its whole part is exact
 
 
@@ -40,8 +48,8 @@ class Forgetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     half_life_messages : float, optional
         The same, in messages learned since.
     time_skew_max_s : float
-        A record's time counts as at most so far past the newest of its partition: one wrong clock must not
-        age everything.
+        A record's time counts as at most so far past the newest of its partition, and a later one does not
+        become the newest before others confirm it: one wrong clock must not age everything.
 
     Raises
     ------
@@ -95,7 +103,9 @@ class Decay:
     landmark : int or None
         L, in half-lives; ``None`` before anything was learned.
     newest_s : dict of str to float
-        The newest timestamp seen in each partition; used with a half-life in seconds.
+        The newest plausible timestamp of each partition; used with a half-life in seconds.
+    ahead : dict of str to (int, float)
+        Per partition, the run of records too far past the newest: their number, their earliest timestamp.
     position : int
         Number of messages learned; used as the time with a half-life in messages.
     head_at : float or None
@@ -110,7 +120,7 @@ class Decay:
     (1.0, 4.0)
     """
 
-    __slots__ = ("by_time", "half_life", "head_at", "landmark", "newest_s", "position", "settings")
+    __slots__ = ("ahead", "by_time", "half_life", "head_at", "landmark", "newest_s", "position", "settings")
 
     def __init__(self, settings: Forgetting) -> None:
         self.settings = settings
@@ -120,6 +130,7 @@ class Decay:
         self.half_life = float(half_life)
         self.landmark: int | None = None
         self.newest_s: dict[str, float] = {}
+        self.ahead: dict[str, tuple[int, float]] = {}
         self.position = 0
         self.head_at: float | None = None
 
@@ -133,6 +144,8 @@ class Decay:
         newest = self.newest_s.get(partition)
         if newest is None:
             newest = max(self.newest_s.values(), default=0.0)
+        if partition in self.ahead:  # the newest message counted as this far ahead
+            newest += self.settings.time_skew_max_s
         return self._not_before(newest / self.half_life)
 
     def instant(self, at: float | None, partition: str = "") -> float:
@@ -150,13 +163,20 @@ class Decay:
             return self.now(partition)
         if not self.by_time:
             return at / self.half_life
-        return self._not_before(self._not_past_newest(at, partition) / self.half_life)
+        plausible, _, _ = self._place(at, partition)
+        return self._not_before(plausible / self.half_life)
 
     def saw(self, at: float | None, partition: str = "") -> None:
-        """Note the time of a message, labelled or not: it may be the newest of its partition."""
-        if self.by_time and at is not None:
-            at = self._not_past_newest(at, partition)
-            self.newest_s[partition] = max(at, self.newest_s.get(partition, at))
+        """Note the time of a message, labelled or not: it may move the newest of its partition."""
+        if not self.by_time or at is None:
+            return
+        _, newest, run = self._place(at, partition)
+        if newest is not None:
+            self.newest_s[partition] = newest
+        if run is not None:
+            self.ahead[partition] = run
+        else:
+            self.ahead.pop(partition, None)
 
     def scale(self, instant: float) -> float:
         """Return g at an instant: the factor for a message's weight and for the pseudo-counts there."""
@@ -206,9 +226,23 @@ class Decay:
             raise ValueError(f"{len(times)} times were given for {len(labels)} messages")
         return [None if at is None else seconds(at) for at in times]
 
-    def _not_past_newest(self, at: float, partition: str) -> float:
-        newest = self.newest_s.get(partition)
-        return at if newest is None else min(at, newest + self.settings.time_skew_max_s)
+    def _place(self, at: float, partition: str) -> tuple[float, float | None, tuple[int, float] | None]:
+        """Return the time that a record counts as, and the newest time and the run of its partition after it.
+
+        The newest time is ``None`` in a partition of which only records too far ahead were seen.
+        """
+        newest, run = self.newest_s.get(partition), self.ahead.get(partition)
+        present = max(self.newest_s.values(), default=at) if newest is None else newest
+        skew = self.settings.time_skew_max_s
+        if at <= present + skew:
+            ends_run = at >= present - skew  # records long past say nothing about the present
+            return at, at if newest is None else max(at, newest), None if ends_run else run
+        n, earliest = (1, at) if run is None else (run[0] + 1, min(at, run[1]))
+        if n < max(2.0, math.exp2(min((earliest - present) / self.half_life, RUN_HALF_LIVES))):
+            return present + skew, newest, (n, earliest)
+        if at <= earliest + skew:
+            return at, at, None
+        return earliest + skew, earliest, (1, at)
 
     def _not_before(self, instant: float) -> float:
         return instant if self.landmark is None else max(instant, float(self.landmark - OLDEST))
@@ -218,7 +252,7 @@ class Decay:
     def copy(self) -> Self:
         """Return an independent copy."""
         other = copy.copy(self)
-        other.newest_s = dict(self.newest_s)
+        other.newest_s, other.ahead = dict(self.newest_s), dict(self.ahead)
         return other
 
     def factor_to(self, landmark: int) -> float:
@@ -255,6 +289,8 @@ class Decay:
                 self.head_at = other.head_at if self.head_at is None else max(self.head_at, other.head_at)
         for partition, newest in other.newest_s.items():
             self.newest_s[partition] = max(newest, self.newest_s.get(partition, newest))
+        for partition, run in other.ahead.items():
+            self.ahead[partition] = max(run, self.ahead.get(partition, run))
         return factor
 
     def digest(self) -> Digest:
@@ -266,16 +302,19 @@ class Decay:
             digest.add(statement("head_at"), self.head_at)
         for partition, newest in self.newest_s.items():
             digest.add(statement("newest", partition), newest)
+        for partition, (n, earliest) in self.ahead.items():
+            digest.add(statement("ahead", partition), float(n), earliest)
         return digest
 
     def freeze(self) -> dict[str, object]:
         """Return the position as JSON values: the landmark in half-lives, the newest times in seconds."""
-        return {
+        values: dict[str, object] = {
             "landmark": self.landmark,
             "newest_s": dict(self.newest_s),
             "position": self.position,
             "head_at": self.head_at,
         }
+        return values | {"ahead": dict(self.ahead)} if self.ahead else values
 
     def restore(self, value: object) -> None:
         """Restore the position from the values of `freeze`, after checking them.
@@ -291,9 +330,12 @@ class Decay:
             raise SnapshotError(f"The state's position in time is malformed: {error}.", HINT) from error
         instants = [float(place.landmark or 0), place.head_at or 0.0]
         instants += [at / self.half_life for at in place.newest_s.values()]
-        if place.position < 0 or not all(abs(instant) < _INSTANT_MAX for instant in instants):
+        instants += [earliest / self.half_life for _, earliest in place.ahead.values()]
+        if min(place.position, *(n for n, _ in place.ahead.values()), 0) < 0 or not all(
+            abs(instant) < _INSTANT_MAX for instant in instants
+        ):
             raise SnapshotError("The state's position in time is beyond what a stream can have.", HINT)
-        self.landmark, self.newest_s = place.landmark, place.newest_s
+        self.landmark, self.newest_s, self.ahead = place.landmark, place.newest_s, place.ahead
         self.position, self.head_at = place.position, place.head_at
 
 
@@ -304,6 +346,7 @@ class _Place(msgspec.Struct, forbid_unknown_fields=True):
     newest_s: dict[str, float]
     position: int
     head_at: float | None
+    ahead: dict[str, tuple[int, float]] = {}
 
 
 _INSTANT_MAX = 2.0 * TIME_MAX_S / HALF_LIFE_S_MIN

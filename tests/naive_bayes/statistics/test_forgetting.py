@@ -340,26 +340,106 @@ def test_no_clock_makes_a_number_that_is_none(compiled: bool, half_life_s: float
     assert restored.digest() == model.digest()
 
 
-def test_one_wrong_clock_does_not_age_everything() -> None:
-    """A time counts as at most the allowed skew past the newest of its partition."""
-    wrong, right = (NaiveBayes(TEXT_ONLY, half_life_s=DAY, time_skew_max_s=3600.0) for _ in "ab")
-    for model, late in ((wrong, 3.25e10), (right, NOON_2026 + 3600.0)):
-        model.learn_one({"text": "win money"}, "spam", at=NOON_2026)
-        model.learn_one({"text": "lunch"}, "ham", at=late)
-        model.step(Batch({"text": ["later"]}, ["ham"], times=[NOON_2026 + 4000.0]))
+def _steps(model: NaiveBayes, text: str, label: str | None, times: Sequence[float], where: str = "") -> None:
+    model.step(Batch({"text": [text] * len(times)}, [label] * len(times), times=times, partition=where))
 
-    assert wrong.digest() == right.digest()
+
+@TWINS
+@pytest.mark.parametrize("n", [1, 64, 1023])
+@pytest.mark.parametrize("label", ["ham", None])
+@pytest.mark.parametrize("where", ["mail-0", "mail-1"])
+def test_F5_one_wrong_clock_does_not_age_everything(
+    compiled: bool, n: int, label: str | None, where: str
+) -> None:
+    """Records ten years ahead count as one hour ahead, however many, labelled or not, in any partition."""
+    wrong, right = (NaiveBayes(TEXT_ONLY, half_life_s=3600.0, compiled=compiled) for _ in "ab")
+    for model, late in ((wrong, NOON_2026 + 3650 * DAY), (right, NOON_2026 + 3600.0)):
+        _steps(model, "win money", "spam", [NOON_2026 - 1.0, NOON_2026], "mail-0")
+        _steps(model, "lunch", label, [late] * n, where)
+    assert wrong.state.class_counts == right.state.class_counts
+    assert wrong.state.decay is not None
+    assert wrong.state.decay.newest_s == {"mail-0": NOON_2026}
+
+    for i in range(10):
+        _steps(wrong, "later", "ham", [NOON_2026 + i], "mail-0")
+        _steps(wrong, "later", "ham", [NOON_2026 + i], where)
+        _steps(wrong, "lunch", label, [NOON_2026 + 3650 * DAY] * 500, where)
+    assert wrong.state.decay.newest_s == dict.fromkeys(["mail-0", where], NOON_2026 + 9)
+    assert wrong.state.decay.landmark == right.state.decay.landmark  # type: ignore[union-attr]
 
 
 def test_each_partition_has_its_own_newest_time() -> None:
-    """A partition whose clock is years ahead or behind does not clamp the others."""
+    """A partition whose clock is ahead or behind does not move the others."""
     model = NaiveBayes(TEXT_ONLY, half_life_s=DAY, time_skew_max_s=60.0)
-    model.step(Batch({"text": ["a"]}, ["x"], times=[NOON_2026], partition="mail-0"))
-    model.step(Batch({"text": ["a"]}, ["x"], times=[NOON_2026 + DAY], partition="mail-1"))
-    model.step(Batch({"text": ["a"]}, ["x"], times=[NOON_2026 + DAY], partition="mail-0"))
+    _steps(model, "a", "x", [NOON_2026], "mail-0")
+    _steps(model, "a", "x", [NOON_2026 + DAY] * 2, "mail-1")
+    _steps(model, "a", "x", [NOON_2026 + DAY], "mail-0")
 
     assert model.state.decay is not None
-    assert model.state.decay.newest_s == {"mail-0": NOON_2026 + 60.0, "mail-1": NOON_2026 + DAY}
+    assert model.state.decay.newest_s == {"mail-0": NOON_2026, "mail-1": NOON_2026 + DAY}
+    assert model.state.decay.ahead == {"mail-0": (1, NOON_2026 + DAY)}
+
+
+@given(
+    pause=st.one_of(st.floats(0.0, 20.0), st.sampled_from([1.0, 9.99, 10.0, 1e3, 1e6])),
+    late=st.lists(st.booleans(), max_size=6),
+)
+def test_F5_a_stream_goes_on_after_any_pause(pause: float, late: list[bool]) -> None:
+    """Two records confirm a pause of a half-life, 1,024 any; stragglers and a wrong record change nothing."""
+    decay = Decay(Forgetting(half_life_s=DAY))
+    decay.saw(NOON_2026)
+    again = NOON_2026 + 3600.0 + pause * DAY
+    needed = math.ceil(max(2.0, 2.0 ** min((again - NOON_2026) / DAY, 10.0)))
+    decay.saw(again + 3650 * DAY)  # counts as one of the run
+    for i, is_late in enumerate(late):
+        decay.saw(NOON_2026 - 2 * 3600.0 if is_late else again + i)
+    seen = 1 + late.count(False)
+    for i in range(max(0, needed - seen - 1)):
+        decay.saw(again + i)
+        assert decay.newest_s[""] == NOON_2026
+    for i in range(2):
+        decay.saw(again + i)
+
+    assert decay.newest_s[""] >= again
+    assert decay.newest_s[""] < again + 2 * 3600.0
+
+
+@given(
+    data=st.data(),
+    half_life_s=st.sampled_from([60.0, 3600.0, DAY]),
+    ahead=st.floats(2.0, 1e5),
+)
+@settings(max_examples=50)
+def test_F5_a_wrong_clock_among_right_ones_moves_nothing(
+    data: st.DataObject, half_life_s: float, ahead: float
+) -> None:
+    """Whatever the share of wrong records: a run that right ones interrupt confirms nothing."""
+    right, both = (Decay(Forgetting(half_life_s=half_life_s)) for _ in "ab")
+    now, offset = NOON_2026, 2 * 3600.0 + ahead * half_life_s
+    longest = math.ceil(2.0 ** min((offset - 3600.0) / half_life_s, 10.0)) - 1
+    for step_s in data.draw(st.lists(st.floats(0.0, 600.0), min_size=1, max_size=12)):
+        now += step_s
+        for decay in (right, both):
+            decay.saw(now)
+        for _ in range(data.draw(st.integers(0, longest))):
+            assert both.instant(now + offset) == (now + 3600.0) / half_life_s
+            both.saw(now + offset)
+
+    assert both.newest_s == right.newest_s
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 1e6), st.sampled_from(["a", "b"])), max_size=40), st.integers(0, 40))
+def test_F5_a_run_is_in_the_snapshot(stream: list[tuple[float, str]], cut: int) -> None:
+    """A decay that is restored at any point continues as the one that went on."""
+    decay, other = (Decay(Forgetting(half_life_s=3600.0)) for _ in "ab")
+    for i, (at, where) in enumerate(stream):
+        if i == cut:
+            other = Decay(Forgetting(half_life_s=3600.0))
+            other.restore(orjson.loads(orjson.dumps(decay.freeze())))
+        for each in (decay, other) if i >= cut else (decay,):
+            each.saw(at, where)
+    if len(stream) > cut:
+        assert other.freeze() == decay.freeze()
 
 
 def test_scoring_does_not_move_the_clock() -> None:
@@ -424,6 +504,8 @@ def test_a_restored_model_goes_on_to_the_bit(
         {"landmark": 0, "newest_s": {"": 1e300}, "position": 0, "head_at": None},
         {"landmark": 10**30, "newest_s": {}, "position": 0, "head_at": None},
         {"landmark": 0, "newest_s": {}, "position": 0, "head_at": "soon"},
+        {"landmark": 0, "newest_s": {}, "position": 0, "head_at": None, "ahead": {"": [2, 1e300]}},
+        {"landmark": 0, "newest_s": {}, "position": 0, "head_at": None, "ahead": {"": [-1, 0.0]}},
     ],
 )
 def test_a_place_in_time_that_cannot_be_is_refused(value: object) -> None:
