@@ -1,4 +1,4 @@
-"""The checks of `streamnb check`, in their order. Only topics that it is asked to create remain."""
+"""The checks of `streamnb check`, in their order. They change nothing but create topics if asked to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamnb.config.models import build_decoder, build_model
 from streamnb.config.settings import Settings, client_settings
 from streamnb.engine import check_statistics, starting_point
 from streamnb.errors import TransportError
-from streamnb.storage import SnapshotDirectory
+from streamnb.storage import inspect_directory
 
 Attempt = Callable[[], str]
 
@@ -58,11 +58,7 @@ def _endpoints(settings: Settings) -> str:
 
 
 def _snapshots(settings: Settings) -> str:
-    store = SnapshotDirectory(Path(settings.snapshots.directory), settings.snapshots.keep)
-    try:
-        newest = store.newest()
-    finally:
-        store.close()
+    newest = inspect_directory(Path(settings.snapshots.directory))
     starting_point(newest, None, settings.engine.start)
     if newest is None:
         return f"{settings.snapshots.directory} is empty: a first start, from {settings.engine.start}"

@@ -14,7 +14,16 @@ uses it.
 
 from streamnb.storage import files
 from streamnb.storage.container import SECTIONS_MAX
-from streamnb.storage.directory import SET_ASIDE, SnapshotDirectory, pin, read_snapshot, unpin, write_snapshot
+from streamnb.storage.directory import (
+    SET_ASIDE,
+    SnapshotDirectory,
+    check_kept,
+    inspect_directory,
+    pin,
+    read_snapshot,
+    unpin,
+    write_snapshot,
+)
 from streamnb.storage.lines import LineReader, LongLine, open_append, open_lines, silence_stdout
 
 __all__ = [
@@ -23,7 +32,9 @@ __all__ = [
     "LineReader",
     "LongLine",
     "SnapshotDirectory",
+    "check_kept",
     "files",
+    "inspect_directory",
     "open_append",
     "open_lines",
     "pin",

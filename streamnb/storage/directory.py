@@ -15,7 +15,7 @@ from streamnb.base import Snapshot
 from streamnb.errors import SnapshotError, StorageError
 from streamnb.storage import files, snapshot_file
 from streamnb.storage.container import FILE_BYTES_MAX, Allocate, fresh
-from streamnb.storage.lock import lock_directory
+from streamnb.storage.lock import check_unlocked, lock_directory
 from streamnb.storage.retention import Listed, expired
 
 SUFFIX = ".snb"
@@ -37,6 +37,8 @@ class SnapshotDirectory:
         For how many hours back the first snapshot of each hour stays too.
     allocate : Allocate
         Allocates the memory that sections are read into.
+    sweep : bool
+        Whether to remove at once what a killed writer left half written.
 
     Raises
     ------
@@ -45,7 +47,13 @@ class SnapshotDirectory:
     """
 
     def __init__(
-        self, directory: Path, keep: int = 3, keep_hours: int = 0, allocate: Allocate = fresh
+        self,
+        directory: Path,
+        keep: int = 3,
+        keep_hours: int = 0,
+        allocate: Allocate = fresh,
+        *,
+        sweep: bool = True,
     ) -> None:
         self.directory = directory
         self.keep = keep
@@ -53,8 +61,8 @@ class SnapshotDirectory:
         self._allocate = allocate
         files.make_directory(directory)
         self._lock = lock_directory(directory)
-        for name in files.sweep_temporary(directory):
-            _log.info("removed %s, which a crash had left half written", directory / name)
+        if sweep:
+            self._sweep()
 
     def newest(self) -> Snapshot | None:
         """Return the newest intact snapshot, or ``None`` if there has never been one.
@@ -64,21 +72,7 @@ class SnapshotDirectory:
         SnapshotError
             There are snapshots, but none is intact.
         """
-        names = _names(self.directory)
-        first_error: SnapshotError | None = None
-        for name in reversed(names):
-            try:
-                return read_snapshot(self.directory / name, self._allocate)
-            except SnapshotError as error:
-                _log.warning("%s", error)
-                first_error = first_error or error
-        if first_error is None:
-            return None
-        raise SnapshotError(
-            f"None of the {len(names)} snapshots in {self.directory} can be used. {first_error.what}",
-            "Copy an intact snapshot into the directory, or start over from `engine.start` with "
-            "`streamnb run --rebuild`.",
-        )
+        return _newest(self.directory, self._allocate)
 
     def write(self, snapshot: Snapshot) -> int:
         """Keep a snapshot under the next number, remove expired ones, and return the number.
@@ -144,6 +138,7 @@ class SnapshotDirectory:
         newest = _number(newer[-1]) if newer else sequence
         event: dict[str, object] = {"event": "rolled back", "to": sequence, "from": newest}
         snapshot.lineage.append(event)
+        self._sweep()
         new_sequence = self._publish(snapshot)
         self._set_aside(newer)
         return new_sequence
@@ -151,6 +146,10 @@ class SnapshotDirectory:
     def close(self) -> None:
         """Release the directory, so that another learner can use it. Closing twice does nothing."""
         self._lock.close()
+
+    def _sweep(self) -> None:
+        for name in files.sweep_temporary(self.directory, _is_ours):
+            _log.info("removed %s, which a crash had left half written", self.directory / name)
 
     def _publish(self, snapshot: Snapshot) -> int:
         aside = self.directory / SET_ASIDE
@@ -181,6 +180,34 @@ class SnapshotDirectory:
         return list(names)
 
 
+def inspect_directory(directory: Path, allocate: Allocate = fresh) -> Snapshot | None:
+    """Return the newest intact snapshot as a learner would find it, and change nothing.
+
+    Raises
+    ------
+    SnapshotError
+        There are snapshots, but none is intact.
+    StorageError
+        A learner could not use the directory, or one holds it.
+    """
+    files.make_directory(directory, create=False)
+    if not files.is_directory(directory):
+        return None
+    check_unlocked(directory)
+    return _newest(directory, allocate)
+
+
+def check_kept(directory: Path, sequence: int) -> None:
+    """Check that there is a snapshot with this number.
+
+    Raises
+    ------
+    StorageError
+        There is none.
+    """
+    files.modified_ms(directory / _name(sequence))
+
+
 def pin(directory: Path, sequence: int) -> None:
     """Pin a snapshot, so that it is never removed as expired. Pinning twice does nothing.
 
@@ -191,7 +218,7 @@ def pin(directory: Path, sequence: int) -> None:
     StorageError
         There is no snapshot with that number.
     """
-    files.modified_ms(directory / _name(sequence))  # raises if the snapshot does not exist
+    check_kept(directory, sequence)
     mark = directory / (_name(sequence) + PINNED)
     if mark.name not in files.list_names(directory, PINNED):
         files.write_new(mark, [])
@@ -248,6 +275,28 @@ def write_snapshot(path: Path, snapshot: Snapshot, *, overwrite: bool = False) -
     """
     write = files.write_over if overwrite else files.write_new
     return write(path, snapshot_file.encode(snapshot))
+
+
+def _newest(directory: Path, allocate: Allocate) -> Snapshot | None:
+    names = _names(directory)
+    first_error: SnapshotError | None = None
+    for name in reversed(names):
+        try:
+            return read_snapshot(directory / name, allocate)
+        except SnapshotError as error:
+            _log.warning("%s", error)
+            first_error = first_error or error
+    if first_error is None:
+        return None
+    raise SnapshotError(
+        f"None of the {len(names)} snapshots in {directory} can be used. {first_error.what}",
+        "Copy an intact snapshot into the directory, or start over from `engine.start` with "
+        "`streamnb run --rebuild`.",
+    )
+
+
+def _is_ours(name: str) -> bool:
+    return _number(name.removesuffix(PINNED)) >= 0
 
 
 def _names(directory: Path) -> list[str]:

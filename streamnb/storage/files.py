@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -250,8 +250,10 @@ def sync_directory(directory: Path) -> None:
         os.close(fd)
 
 
-def make_directory(path: Path) -> None:
+def make_directory(path: Path, *, create: bool = True) -> None:
     """Create a directory and its missing parents durably, or check that an existing one is usable.
+
+    Without `create`, only check that this would succeed.
 
     New directories are private to this user. A link to a directory, and a directory of another user, are
     accepted, because volumes are mounted like that.
@@ -263,6 +265,11 @@ def make_directory(path: Path) -> None:
     """
     with translated("create the directory", path):
         missing = [directory for directory in (path, *path.parents) if not os.path.exists(directory)]
+        if missing and not create:
+            above = missing[-1].parent
+            if not os.path.isdir(above) or not os.access(above, os.W_OK | os.X_OK, effective_ids=True):
+                raise PermissionError(errno.EACCES, f"this user cannot write in {above}")
+            return
         for directory in reversed(missing):
             try:
                 os.mkdir(directory, 0o700)
@@ -350,12 +357,21 @@ def modified_ms(path: Path) -> int:
         return os.lstat(path).st_mtime_ns // 1_000_000
 
 
-def sweep_temporary(directory: Path) -> list[str]:
+def sweep_temporary(directory: Path, is_ours: Callable[[str], bool]) -> list[str]:
     """Remove the temporary files of a killed `write_new`, and sync the directory.
+
+    The directory may hold files of others, so only regular files are removed that were to have one of our
+    names.
 
     Call it only under the directory's lock, or it removes the file of a writer that is still alive. The sync
     makes durable what the killed writer had just published: otherwise a restart could continue from a file
     that a power cut can still remove.
+
+    Parameters
+    ----------
+    directory : Path
+    is_ours : callable
+        Returns whether a file of this name is written there.
 
     Returns
     -------
@@ -368,10 +384,13 @@ def sweep_temporary(directory: Path) -> list[str]:
         The directory cannot be read, or a file in it cannot be removed.
     """
     with translated("sweep", directory):
-        left = sorted(
-            name for name in os.listdir(directory) if name.startswith(".") and name.endswith(".tmp")
-        )
-        for name in left:
-            os.unlink(directory / name)
+        left = []
+        for name in sorted(os.listdir(directory)):
+            wanted = name.removeprefix(".").removesuffix(".tmp")
+            if name != f".{wanted}.tmp" or not is_ours(wanted):
+                continue
+            if stat.S_ISREG(os.lstat(directory / name).st_mode):
+                os.unlink(directory / name)
+                left.append(name)
         sync_directory(directory)
     return left

@@ -95,16 +95,39 @@ def lock_directory(path: Path) -> Lock:
             os.ftruncate(fd, len(line))
             os.fsync(fd)
         except BlockingIOError as error:
-            holder = _holder(os.pread(fd, _HOLDER_BYTES_MAX, 0))
+            in_use = _in_use(path, fd)
             os.close(fd)
-            raise StorageError(
-                f"The snapshot directory {path} is in use by another learner; the lock file names {holder}.",
-                "Stop that learner, or give this one a directory of its own.",
-            ) from error
+            raise in_use from error
         except OSError:
             os.close(fd)
             raise
     return Lock(fd, path / "lock", epoch)
+
+
+def check_unlocked(path: Path) -> None:
+    """Check that no learner holds the lock ``<path>/lock``, and change nothing.
+
+    Raises
+    ------
+    StorageError
+        A learner holds it, or the directory cannot be locked.
+    """
+    with translated("lock", path), suppress(FileNotFoundError):
+        fd = os.open(path / "lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise _in_use(path, fd) from error
+        finally:
+            os.close(fd)
+
+
+def _in_use(path: Path, fd: int) -> StorageError:
+    holder = _holder(os.pread(fd, _HOLDER_BYTES_MAX, 0))
+    return StorageError(
+        f"The snapshot directory {path} is in use by another learner; the lock file names {holder}.",
+        "Stop that learner, or give this one a directory of its own.",
+    )
 
 
 def _epoch_after(content: bytes) -> int:

@@ -183,6 +183,20 @@ def test_the_commands_print_what_they_did(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_F16_a_rollback_that_fails_changes_nothing(tmp_path: Path) -> None:
+    """In a wrong directory it leaves no lock and removes no file."""
+    words = ["snapshot", "rollback", str(tmp_path), "1"]
+    (tmp_path / ".snapshot-0000000001.snb.tmp").touch()
+    (tmp_path / ".mine.tmp").touch()
+    with pytest.raises(StreamnbError, match=r"snapshot-0000000001\.snb: No such file"):
+        CliRunner().invoke(app, words, catch_exceptions=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.tmp", ".snapshot-0000000001.snb.tmp"]
+    (tmp_path / "snapshot-0000000001.snb").write_bytes(b"torn")
+    with pytest.raises(StreamnbError, match="cannot be used"):
+        CliRunner().invoke(app, words, catch_exceptions=False)
+    assert (tmp_path / ".snapshot-0000000001.snb.tmp").exists()
+
+
 @pytest.mark.parametrize("command", ["pin", "unpin", "rollback"])
 def test_G8_a_snapshot_is_named_by_its_number_alone(command: str, tmp_path: Path) -> None:
     """A path in place of the number is refused."""

@@ -23,6 +23,7 @@ from streamnb.config import (
     build_engine,
     build_model,
     check_endpoints,
+    checks,
     client_settings,
     decode_settings,
     load_settings,
@@ -703,6 +704,20 @@ def test_an_engine_that_cannot_be_built_holds_nothing(tmp_path: Path) -> None:
     with pytest.raises(StreamnbError, match="absent"):
         build_engine(decode_settings(tables, "test"), metrics=Metrics())
     SnapshotDirectory(tmp_path / "snapshots").close()
+
+
+def test_F16_a_check_changes_nothing(tmp_path: Path) -> None:
+    """It says what a start would find, makes no directory and removes no file."""
+    tables: Tables = copy.deepcopy(LINES)
+    tables["snapshots"] = {"directory": str(tmp_path / "snapshots")}
+    tables["engine"] = {"start": "earliest"}
+    attempts = dict(checks(decode_settings(tables, "test")))
+    assert "is empty: a first start" in attempts["snapshots"]()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / ".snapshot-0000000001.snb.tmp").touch()
+    assert "is empty: a first start" in attempts["snapshots"]()
+    assert [path.name for path in (tmp_path / "snapshots").iterdir()] == [".snapshot-0000000001.snb.tmp"]
 
 
 def test_an_engine_is_built_from_settings_and_runs(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from streamnb.base.snapshot import Snapshot
 from streamnb.engine.settings import SnapshotSettings
 from streamnb.errors import SnapshotError, StorageError
-from streamnb.storage import files, pin, read_snapshot, unpin, write_snapshot
+from streamnb.storage import files, inspect_directory, pin, read_snapshot, unpin, write_snapshot
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.storage.retention import Listed, expired
 
@@ -216,6 +217,57 @@ def test_what_a_crash_left_half_written_is_swept(tmp_path: Path, caplog: pytest.
     assert learned(store) == 2
     assert store.write(example(3)) == 3
     store.close()
+
+
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir])
+@pytest.mark.parametrize(
+    "name", [".notes.tmp", ".snapshot-1.snb.tmp", ".snapshot-0000000009.snb.new.tmp", ".lock.tmp"]
+)
+def test_F16_a_foreign_temporary_file_is_not_swept(
+    tmp_path: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    """Another program may use the directory too."""
+    make(tmp_path / name)
+    filled(tmp_path, 2).close()
+
+    assert (tmp_path / name).exists()
+
+
+def test_F16_a_directory_in_a_temporary_files_place_does_not_block_the_start(tmp_path: Path) -> None:
+    """It is left alone, and the snapshots before it can be read."""
+    filled(tmp_path, 2).close()
+    (tmp_path / ".snapshot-0000000003.snb.tmp").mkdir()
+    (tmp_path / ".snapshot-0000000002.snb.pinned.tmp").touch()
+    store = SnapshotDirectory(tmp_path)
+
+    assert learned(store) == 2
+    with pytest.raises(StorageError, match=r"Cannot create .*\.snapshot-0000000003\.snb\.tmp"):
+        store.write(example(3))
+    assert not (tmp_path / ".snapshot-0000000002.snb.pinned.tmp").exists()
+    store.close()
+
+
+def state_of(directory: Path) -> list[tuple[str, int, int]]:
+    """Return names, sizes and times of change of everything in a directory."""
+    found = [(path, path.lstat()) for path in sorted(directory.rglob("*"))]
+    return [(str(path), status.st_size, status.st_mtime_ns) for path, status in found]
+
+
+def test_F16_an_inspection_changes_nothing(tmp_path: Path) -> None:
+    """It finds what a learner would find, creates no directory and removes no file."""
+    assert inspect_directory(tmp_path / "absent" / "a") is None
+    assert state_of(tmp_path) == []
+    store = filled(tmp_path / "kept", 2)
+    with pytest.raises(StorageError, match="in use by another learner"):
+        inspect_directory(tmp_path / "kept")
+    store.close()
+    (tmp_path / "kept" / ".snapshot-0000000003.snb.tmp").touch()
+    before = state_of(tmp_path)
+    newest = inspect_directory(tmp_path / "kept")
+
+    assert newest is not None
+    assert newest.values == {"learned": 2}
+    assert state_of(tmp_path) == before
 
 
 HOLDER = """

@@ -282,7 +282,7 @@ def test_a_kill_at_any_call_leaves_all_or_nothing(tmp_path: Path, when: str) -> 
         status = run_python(KILLED, path, nth, when).wait()
         seen.add(path.exists())
         assert not path.exists() or path.read_bytes() == b"onetwo"
-        files.sweep_temporary(tmp_path)
+        files.sweep_temporary(tmp_path, lambda name: name.endswith(".snb"))
         assert all(not name.startswith(".") for name in names(tmp_path))
         if status == 0:
             break
@@ -369,10 +369,32 @@ def test_a_removal_that_is_not_durable_is_an_error(tmp_path: Path, monkeypatch: 
         files.remove(tmp_path / "a")
 
 
-def test_only_temporary_files_are_swept(tmp_path: Path) -> None:
-    """Files with similar names stay."""
-    for name in (".b.snb.tmp", ".a.tmp", "c.tmp", ".d", "e.snb"):
+def test_F16_only_temporary_files_of_our_names_are_swept(tmp_path: Path) -> None:
+    """Files with similar names stay, and so do directories and links."""
+    for name in (".b.snb.tmp", ".a.tmp", ".a.snb.tmp", "c.tmp", ".d", "e.snb", "e.snb.tmp", ".e.snb.tmp.tmp"):
         (tmp_path / name).touch()
+    (tmp_path / ".d.snb.tmp").mkdir()
+    (tmp_path / ".f.snb.tmp").symlink_to(tmp_path / "e.snb")
+    before = names(tmp_path)
 
-    assert files.sweep_temporary(tmp_path) == [".a.tmp", ".b.snb.tmp"]
-    assert names(tmp_path) == [".d", "c.tmp", "e.snb"]
+    assert files.sweep_temporary(tmp_path, lambda name: name.endswith(".snb")) == [".a.snb.tmp", ".b.snb.tmp"]
+    assert set(before) - set(names(tmp_path)) == {".a.snb.tmp", ".b.snb.tmp"}
+
+
+def test_a_directory_is_checked_without_being_made(tmp_path: Path) -> None:
+    """What could not be made is refused, and nothing is created."""
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "a" / "b"):
+        files.make_directory(path, create=False)
+    assert names(tmp_path) == ["file"]
+    for path, why in (
+        (tmp_path / "file", "is not a directory"),
+        (tmp_path / "file" / "a", "Cannot create the directory"),
+    ):
+        with pytest.raises(StorageError, match=why):
+            files.make_directory(path, create=False)
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o555)
+        for below in (Path(name), Path(name) / "below"):
+            with unprivileged(), pytest.raises(StorageError, match="his user cannot write in"):
+                files.make_directory(below, create=False)

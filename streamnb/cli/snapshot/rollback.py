@@ -14,11 +14,12 @@ def rollback(directory: DirectoryArgument, sequence: SequenceArgument) -> None:
 
     The engine then resumes from that snapshot. Newer snapshots are moved aside, none is deleted.
     """
-    from streamnb.storage import SET_ASIDE, SnapshotDirectory
+    from streamnb.storage import SET_ASIDE, SnapshotDirectory, check_kept
 
     if not directory.is_dir():
         raise SettingsError(f"{directory} is not a directory.", "Pass the engine's `snapshots.directory`.")
-    store = SnapshotDirectory(directory)
+    check_kept(directory, sequence)  # before the lock, which creates a file
+    store = SnapshotDirectory(directory, sweep=False)
     try:
         now = store.roll_back(sequence)
     finally:
