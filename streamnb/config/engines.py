@@ -40,7 +40,7 @@ from streamnb.engine import (
 from streamnb.errors import SettingsError
 from streamnb.evaluation import DriftWatch, LiveEvaluation
 from streamnb.naive_bayes import memory
-from streamnb.storage import SnapshotDirectory
+from streamnb.storage import SnapshotDirectory, place_of
 from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
 from streamnb.wire import Output
 
@@ -186,18 +186,26 @@ def check_endpoints(settings: Settings) -> tuple[InputSettings, OutputSettings, 
     assert came is not None
     assert goes is not None
     assert aside is not None
-    read = {came.path} if isinstance(came, LinesInput) else set(came.topics)
-    written = [
-        endpoint.path if isinstance(endpoint, LinesOutput) else endpoint.topic for endpoint in (goes, aside)
-    ]
-    again = read & set(written) - {"-"}
-    if again or written[0] == written[1]:
-        name = again.pop() if again else written[0]
+    read = {place_of(came.path, 0)} if isinstance(came, LinesInput) else set(came.topics)
+    written = dict(map(_name_and_place, (goes, aside)))
+    places = list(written.values())
+    again = [name for name, place in written.items() if place is not None and place in read]
+    if len(written) == 1 or (places[0] is not None and places[0] == places[1]):
+        again += written
+    if again:
+        name = again[0]
         raise SettingsError(
             f"`{name}` is used for more than one of source, sink and dead letters.",
             "Give each its own topic or file; otherwise output would be read as input or mixed up.",
         )
     return came, goes, aside
+
+
+def _name_and_place(endpoint: OutputSettings) -> tuple[str, str | tuple[int, int] | None]:
+    """Return the path or topic that is written, and what all its names have in common."""
+    if isinstance(endpoint, LinesOutput):
+        return endpoint.path, place_of(endpoint.path, 1)
+    return endpoint.topic, endpoint.topic
 
 
 def build_engine(

@@ -24,7 +24,15 @@ from streamnb.storage.directory import (
     unpin,
     write_snapshot,
 )
-from streamnb.storage.lines import LineReader, LongLine, open_append, open_lines, silence_stdout
+from streamnb.storage.lines import (
+    LineReader,
+    LongLine,
+    first_line,
+    open_append,
+    open_lines,
+    place_of,
+    silence_stdout,
+)
 
 __all__ = [
     "SECTIONS_MAX",
@@ -34,10 +42,12 @@ __all__ = [
     "SnapshotDirectory",
     "check_kept",
     "files",
+    "first_line",
     "inspect_directory",
     "open_append",
     "open_lines",
     "pin",
+    "place_of",
     "read_snapshot",
     "silence_stdout",
     "unpin",

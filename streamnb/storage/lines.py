@@ -217,6 +217,43 @@ def open_lines(path: Path | str, line_bytes_max: int) -> LineReader:
     return LineReader(raw, "standard input" if name == "-" else name, line_bytes_max)
 
 
+def first_line(path: str, bytes_max: int = 1 << 16) -> bytes | None:
+    """Return the first line of a file or its first bytes, which do not change while lines are appended.
+
+    Return ``None`` for a pipe, whose lines can be read only once, for a file that cannot be read, and while
+    the line has no end.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+            line = file.readline(bytes_max)
+    except (OSError, EOFError, zlib.error):
+        return None
+    return line if line.endswith(b"\n") or len(line) == bytes_max else None
+
+
+def place_of(path: str, descriptor: int) -> str | tuple[int, int] | None:
+    """Return what all names of a file have in common: device and inode.
+
+    Parameters
+    ----------
+    path : str
+    descriptor : int
+        The file that ``-`` stands for.
+
+    Returns
+    -------
+    tuple, str or None
+        The resolved path if there is no file yet, ``None`` for a pipe, a terminal or a device.
+    """
+    try:
+        status = os.fstat(descriptor) if path == "-" else os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
 # Lines out
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 
 import orjson
 
 from streamnb.base import Headers, Partition, RecordBatch, Start, Unreadable
 from streamnb.errors import DeliveryError, PositionError, SettingsError, StorageError
-from streamnb.storage import LineReader, open_append, open_lines
+from streamnb.storage import LineReader, first_line, open_append, open_lines
 
 LINE_BYTES_MAX = 64 << 20  # a file without line ends must not fill the memory; no message is as long
 
@@ -38,8 +39,16 @@ class JsonlSource:
         self._next_offset = 0
 
     def identity(self) -> Mapping[str, str]:
-        """Return the file's path as given; an empty mapping for standard input, which has no identity."""
-        return {} if self._path == "-" else {"file": self._path}
+        """Return the file's path as given and a hash of its first line, which appending does not change.
+
+        Standard input has no identity: the mapping is empty.
+        """
+        if self._path == "-":
+            return {}
+        line = first_line(self._path)
+        if line is None:
+            return {"file": self._path}
+        return {"file": self._path, "hash of the first line": blake2b(line, digest_size=8).hexdigest()}
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
         """Open the file and skip the lines before the position.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 import subprocess
 import sys
@@ -37,7 +38,7 @@ from streamnb.config.renamed import FIXED
 from streamnb.config.settings import paths
 from streamnb.engine import Pace, dead_letters, guard
 from streamnb.engine.metrics import Metrics
-from streamnb.errors import SettingsError, SnapshotError, StreamnbError
+from streamnb.errors import PositionError, SettingsError, SnapshotError, StreamnbError
 from streamnb.evaluation import live
 from streamnb.naive_bayes import (
     Binned,
@@ -619,6 +620,69 @@ def test_what_is_written_is_never_read_again(table: str, endpoint: object, sente
         changed[table] = endpoint
     with pytest.raises(SettingsError, match=sentence):
         check_endpoints(decode_settings(changed, "test"))
+
+
+@pytest.mark.parametrize("table", ["sink", "dead_letters"])
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("how", ["./in.jsonl", "symlink", "hard link", "folder"])
+def test_F17_another_name_of_the_source_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, *, exists: bool, how: str
+) -> None:
+    """Scores would be appended to the input; the names are compared by device and inode, or resolved."""
+    monkeypatch.chdir(tmp_path)
+    path = {"./in.jsonl": "./in.jsonl", "folder": "folder/in.jsonl"}.get(how, "other.jsonl")
+    Path("folder").symlink_to(tmp_path)
+    if exists or how == "hard link":
+        Path("in.jsonl").touch()
+    if how == "symlink":
+        Path("other.jsonl").symlink_to("in.jsonl")
+    elif how == "hard link":
+        Path("other.jsonl").hardlink_to("in.jsonl")
+    endpoint = {"kind": "jsonl", "path": path}
+    changed = {**LINES, table: endpoint if table == "sink" else {"sink": endpoint}}
+    with pytest.raises(SettingsError, match=f"`{path}` is used for more than one of"):
+        check_endpoints(decode_settings(changed, "test"))
+
+
+def test_F17_scores_and_dead_letters_are_not_mixed_in_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under two names neither; but both may go to a device such as /dev/null."""
+    monkeypatch.chdir(tmp_path)
+    aside = {"dead_letters": {"sink": {"kind": "jsonl", "path": "./out.jsonl"}}}
+    with pytest.raises(SettingsError, match="is used for more than one of"):
+        check_endpoints(decode_settings({**LINES, **aside}, "test"))
+    Path("null").symlink_to(os.devnull)
+    nowhere: Tables = {
+        "sink": {"kind": "jsonl", "path": os.devnull},
+        "dead_letters": {"sink": {"kind": "jsonl", "path": "null"}},
+    }
+    check_endpoints(decode_settings({**LINES, **nowhere}, "test"))
+
+
+def test_F17_a_replaced_longer_input_is_not_resumed_in_the_middle(tmp_path: Path) -> None:
+    """A file that was appended to is; of another one the old position means nothing."""
+    tables: Tables = copy.deepcopy(LINES)
+    for endpoint in (tables["source"], tables["sink"], tables["dead_letters"]["sink"]):
+        endpoint["path"] = str(tmp_path / endpoint["path"])
+    tables["snapshots"] = {"directory": str(tmp_path / "snapshots")}
+    tables["engine"] = {"start": "earliest"}
+    source = tmp_path / "in.jsonl"
+
+    def records() -> int:
+        engine = build_engine(decode_settings(tables, "test"), metrics=Metrics(), until_end=True)
+        try:
+            return engine.run().records
+        finally:
+            engine.close()
+
+    source.write_bytes(b'{"text": "one", "label": "a"}\n')
+    assert records() == 1
+    source.write_bytes(b'{"text": "one", "label": "a"}\n{"text": "two", "label": "b"}\n')
+    assert records() == 1
+    source.write_bytes(b'{"text": "three", "label": "b"}\n' * 5)
+    with pytest.raises(PositionError, match="hash of the first line is"):
+        records()
 
 
 def test_topics_that_feed_themselves_are_refused() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import errno
 import gzip
+import hashlib
 import json
 import os
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,7 +56,37 @@ def test_a_line_is_a_record_and_its_number_the_offset(tmp_path: Path) -> None:
         next_offset=3,
     )
     assert source.end_offsets() is None
-    assert source.identity() == {"file": path}
+    line = b'{"text": "a"}\n'
+    assert source.identity() == {
+        "file": path,
+        "hash of the first line": hashlib.blake2b(line, digest_size=8).hexdigest(),
+    }
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_F17_appending_keeps_the_identity_and_replacing_changes_it(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    """A file is known by its first line, once that has an end."""
+    path = str(tmp_path / ("a.gz" if pack is gzip.compress else "a"))
+    seen = []
+    for content in (b"", b"on", b"one\n", b"one\ntwo", b"other\ntwo\nthree\n"):
+        written(Path(path), pack(content))
+        seen.append(JsonlSource(path, 100).identity())
+
+    assert seen[0] == seen[1] == {"file": path}
+    assert seen[2] == seen[3]
+    assert len(seen[2]) == 2
+    assert seen[4] != seen[3]
+
+
+def test_F17_what_cannot_be_read_again_has_no_identity_beside_its_path(tmp_path: Path) -> None:
+    """The identity of a named pipe must not take its first line away, and a missing file raises nothing."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "torn.gz").write_bytes(gzip.compress(b"one\ntwo\n")[:12])
+    for name in ("pipe", "torn.gz", "missing"):
+        path = str(tmp_path / name)
+        assert JsonlSource(path, 100).identity() == {"file": path}
 
 
 @pytest.mark.parametrize("name", ["a", "a.gz"])
