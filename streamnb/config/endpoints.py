@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+DELIVERY_TIMEOUT_MS_MAX = 86_400_000  # a day
+
 Client = dict[str, object]
 """Settings of a Kafka client, under the client's own names."""
 
@@ -59,9 +61,12 @@ class TopicOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     client: Client = {}
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` for a limit below 1."""
-        if min(self.in_flight_bytes_max, self.delivery_timeout_ms) < 1:
-            raise ValueError("`in_flight_bytes_max` and `delivery_timeout_ms` must be at least 1")
+        """Raises ``ValueError`` for a limit below 1 or a time that no client can wait."""
+        if self.in_flight_bytes_max < 1 or not 1 <= self.delivery_timeout_ms <= DELIVERY_TIMEOUT_MS_MAX:
+            raise ValueError(
+                "`in_flight_bytes_max` must be at least 1 and `delivery_timeout_ms` from 1 to "
+                f"{DELIVERY_TIMEOUT_MS_MAX}"
+            )
 
 
 class KafkaOutput(TopicOutput, frozen=True, tag="kafka"):

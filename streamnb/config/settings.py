@@ -8,6 +8,7 @@ the file, then ``--set table.key=value``. No environment variable is read, but f
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
 import tomllib
@@ -137,6 +138,7 @@ def decode_settings(tables: Mapping[str, object], where: str) -> Settings:
         settings = msgspec.convert(tables, Settings)
     except msgspec.ValidationError as error:
         raise _mistake(str(error), where) from error
+    _check_numbers(msgspec.to_builtins(settings), where)
     for client in _clients(settings):
         for key in client:
             if any(word in key for word in _NAMES_OF_SECRETS) and not isinstance(client[key], dict):
@@ -214,6 +216,29 @@ def _apply(tables: dict[str, object], change: str) -> None:
             )
         table = cast("dict[str, object]", inner)
     table[keys[-1]] = value
+
+
+def _check_numbers(value: object, where: str, path: str = "") -> None:
+    """Refuse numbers that no setting can mean, wherever they are: a snapshot could not hold them.
+
+    Raises
+    ------
+    SettingsError
+        A number is infinite or NaN, or an integer beyond 2^53.
+    """
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _check_numbers(inner, where, f"{path}.{key}" if path else key)
+    elif isinstance(value, list | tuple):
+        for i, inner in enumerate(value):
+            _check_numbers(inner, where, f"{path}[{i}]")
+    elif (isinstance(value, float) and not math.isfinite(value)) or (
+        isinstance(value, int) and abs(value) > 1 << 53
+    ):
+        raise SettingsError(
+            f"{where}: `{path}` is {value}; a number must be finite, and an integer within 2^53.",
+            "See configs/streamnb.toml for what it may be.",
+        )
 
 
 def _mistake(message: str, where: str) -> SettingsError:

@@ -7,7 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from streamnb.base import Accounts, Start
+from streamnb.base import TIME_MAX_S, Accounts, Start
+
+BATCH_RECORDS_MAX = 1_000_000  # librdkafka refuses to return more at once
+POLL_TIMEOUT_MS_MAX = 30_000  # half of `Pace.poll_stalled_s`, or the watchdog would end an idle engine
+STOP_DEADLINE_S_MAX = 86_400
 
 
 class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,9 +26,10 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batch_records_max : int
         Maximum number of records per poll.
     poll_timeout_ms : int
-        How long a poll waits for its first record; a stop is noticed after this time at the latest.
+        How long a poll waits for its first record, at most 30 s; a stop is noticed after this time at the
+        latest.
     stop_deadline_s : float
-        The process ends when a stop takes longer than this; the last snapshot stays in force.
+        The process ends when a stop takes longer than this; the last snapshot stays in force. At most a day.
     scores : {"at_least_once", "exactly_once"}
         With the first, a crash may publish a score twice, under the same source address. With the second,
         scores are published in transactions of Kafka, and consumers must read only committed records.
@@ -38,12 +43,17 @@ class EngineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scores: Literal["at_least_once", "exactly_once"] = "at_least_once"
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` for a batch without records, a time below 0 or no time to stop."""
-        if self.batch_records_max < 1 or not self.stop_deadline_s > 0:
-            raise ValueError("`batch_records_max` must be at least 1 and `stop_deadline_s` above 0")
-        start = self.start if isinstance(self.start, int) else 0
-        if min(self.poll_timeout_ms, start) < 0:
-            raise ValueError("`start` and `poll_timeout_ms` must not be below 0")
+        """Raise ``ValueError`` for a number out of its range."""
+        if not 1 <= self.batch_records_max <= BATCH_RECORDS_MAX:
+            raise ValueError(f"`batch_records_max` must be from 1 to {BATCH_RECORDS_MAX}")
+        if not 0 < self.stop_deadline_s <= STOP_DEADLINE_S_MAX:
+            raise ValueError(f"`stop_deadline_s` must be above 0 and at most {STOP_DEADLINE_S_MAX}")
+        if not 0 <= self.poll_timeout_ms <= POLL_TIMEOUT_MS_MAX:
+            raise ValueError(f"`poll_timeout_ms` must be from 0 to {POLL_TIMEOUT_MS_MAX}")
+        if self.poll_timeout_ms >= self.stop_deadline_s * 1000:
+            raise ValueError("`poll_timeout_ms` must be below `stop_deadline_s`, or every stop could be late")
+        if isinstance(self.start, int) and not 0 <= self.start <= TIME_MAX_S * 1000:
+            raise ValueError("`start` must be from 0 to 1e15 milliseconds since 1970")
 
 
 @dataclass(frozen=True, slots=True)

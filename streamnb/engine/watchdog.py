@@ -9,6 +9,8 @@ from typing import Self
 
 from streamnb.errors import TransportError
 
+PAUSE_S_MAX = 60.0  # a wait past `threading.TIMEOUT_MAX` would end the watchdog's own thread
+
 
 class Watchdog:
     """A context in which every poll must return in time.
@@ -44,7 +46,7 @@ class Watchdog:
         self._over.set()
 
     def _look(self) -> None:
-        pause_s = self._limit_s / 10
+        pause_s = min(self._limit_s / 10, PAUSE_S_MAX)
         last_s = time.monotonic()
         while not self._over.wait(pause_s):
             now_s, since_s = time.monotonic(), self._since_s

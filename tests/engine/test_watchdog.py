@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import time
+
+import pytest
 
 from streamnb.engine.watchdog import Watchdog
 from streamnb.errors import TransportError
@@ -55,3 +58,11 @@ def test_a_process_that_stood_still_is_given_its_time_again() -> None:
         process.send_signal(18)
 
         assert process.wait(timeout=10) == 0
+
+
+@pytest.mark.parametrize("limit_s", [math.inf, 1e12, 1e300])
+def test_F15_a_limit_past_what_a_thread_can_wait_does_not_end_the_watchdog(limit_s: float) -> None:
+    """Its thread waits in pieces; it died of an OverflowError, without a word, and watched nothing."""
+    with Watchdog(limit_s) as watchdog:
+        time.sleep(0.1)
+        assert watchdog._thread.is_alive()
