@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from streamnb.base import Batch, RecordBatch
 from streamnb.config import Settings, build_decoder, build_model, check_lines
-from streamnb.errors import DataError
+from streamnb.errors import DataError, SettingsError
 from streamnb.naive_bayes import NaiveBayes
+from streamnb.storage import place_of
 from streamnb.transports.jsonl import JsonlSource
 from streamnb.wire import Decoder, Messages
 
@@ -54,7 +55,14 @@ class History:
         ------
         DataError
             The file has lines, but none of them is a usable message.
+        SettingsError
+            Standard output is the file, so that it would never end.
         """
+        place = place_of(self.path, 0)
+        if place is not None and place == place_of("-", 1):
+            raise SettingsError(
+                f"Standard output is appended to the input, {self.path}.", "Redirect it to another file."
+            )
         source = JsonlSource(self.path)
         try:
             source.open({}, "earliest")

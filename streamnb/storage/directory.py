@@ -300,7 +300,8 @@ def _is_ours(name: str) -> bool:
 
 
 def _names(directory: Path) -> list[str]:
-    return sorted(name for name in files.list_names(directory, SUFFIX) if _number(name) >= 0)
+    ours = (name for name in files.list_names(directory, SUFFIX) if _number(name) >= 0)
+    return sorted(ours, key=_number)  # a number of eleven digits follows those of ten
 
 
 def _name(sequence: int) -> str:

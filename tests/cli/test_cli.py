@@ -68,6 +68,37 @@ def test_evaluate_leaves_out_unusable_lines_and_prints_how_many(mail: Path, tmp_
     assert b"line 1: Field `text` must be a string" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["score", "evaluate"])
+def test_F17_a_command_does_not_append_to_its_own_input(tmp_path: Path, snapshot: Path, command: str) -> None:
+    """The scores of `score SNAPSHOT mail.jsonl >> mail.jsonl` would be scored in turn, without end."""
+    path = tmp_path / "mail.jsonl"
+    path.write_bytes(b'{"text": "win"}\n')
+    words = (
+        ["score", str(path), "--snapshot", str(snapshot)] if command == "score" else ["evaluate", str(path)]
+    )
+    words += ["--config", SPAM] if command == "evaluate" else []
+    with path.open("ab") as output:
+        done = subprocess.run(
+            [sys.executable, "-m", "streamnb", *words], stdout=output, stderr=subprocess.PIPE, check=False
+        )
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"streamnb: Standard output is appended to the input, ")
+    assert path.read_bytes() == b'{"text": "win"}\n'
+
+
+def test_F17_a_plot_does_not_overwrite_the_input(tmp_path: Path) -> None:
+    """Under another name of the file neither."""
+    path = tmp_path / "mail.jsonl"
+    path.write_bytes(b'{"text": "win", "label": "spam"}\n')
+    (tmp_path / "plot.html").hardlink_to(path)
+    done = streamnb("evaluate", str(path), "--config", SPAM, "--plot", str(tmp_path / "plot.html"))
+
+    assert done.returncode == 2
+    assert b"would overwrite the input" in done.stderr
+    assert path.read_bytes() == b'{"text": "win", "label": "spam"}\n'
+
+
 def test_a_snapshot_scores_lines_from_standard_input(snapshot: Path) -> None:
     """Each message gives one line; a line that is not a message gives exit code 65."""
     done = streamnb("score", str(snapshot), stdin=b'{"id": "a", "text": "loans"}\n{"id": 2, "text": "hi"}\n')

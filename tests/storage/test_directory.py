@@ -101,6 +101,17 @@ def test_F3_a_snapshot_that_no_reader_accepts_does_not_replace_a_good_one(
     store.close()
 
 
+def test_F16_numbers_past_ten_digits_are_in_order(tmp_path: Path) -> None:
+    """Sorted as text, the 10,000,000,000th snapshot would be the oldest: pruned at once, never resumed."""
+    store = filled(tmp_path, 1)
+    (tmp_path / "snapshot-0000000001.snb").rename(tmp_path / "snapshot-9999999999.snb")
+    assert [store.write(example(n)) for n in (2, 3, 4)] == [10**10, 10**10 + 1, 10**10 + 2]
+
+    assert learned(store) == 4
+    assert names(tmp_path) == [f"snapshot-1000000000{i}.snb" for i in range(3)]
+    store.close()
+
+
 @pytest.mark.parametrize("keep", [1, 2, 4])
 def test_as_many_are_kept_as_was_asked_for(tmp_path: Path, keep: int) -> None:
     """The newest `keep` snapshots stay."""
