@@ -33,6 +33,10 @@ class Delivery:
     ----------
     published : dict of Partition to int
         What an earlier process published in a committed transaction: everything below these offsets.
+    confirmed : dict of Partition to int
+        The offsets of the newest transaction known to be committed, by an earlier process or by this one.
+    unconfirmed : dict of Partition to int
+        The offset after the newest record in the open transaction, for each partition that it concerns.
     """
 
     sink: Sink
@@ -42,6 +46,8 @@ class Delivery:
     clock: Clock
     transactions: Transactions | None = None
     published: dict[Partition, int] = field(default_factory=dict, init=False)
+    confirmed: dict[Partition, int] = field(default_factory=dict, init=False)
+    unconfirmed: dict[Partition, int] = field(default_factory=dict, init=False)
     _began_s: float | None = field(default=None, init=False)  # when the open transaction began
 
     def resume(self, ends: Mapping[Partition, int] | None) -> None:
@@ -63,6 +69,7 @@ class Delivery:
             if change is not None:
                 self.transactions.begin()
                 self.transactions.commit(progress.next_offsets())
+            self.confirmed = {**progress.next_offsets(), **self.published}
         if change is not None:
             progress.note(change)
 
@@ -77,7 +84,9 @@ class Delivery:
         TransactionError
             A record was not delivered, so it is not known what became of the transaction.
         """
-        new = any(records.next_offset > self.published.get(records.partition, 0) for records in batches)
+        ends = {records.partition: records.next_offset for records in batches}
+        new = {one: at for one, at in ends.items() if at > self.published.get(one, 0)}
+        self.unconfirmed |= new
         if new and self.transactions is not None and self._began_s is None:
             self.transactions.begin()
             self._began_s = self.clock.monotonic_s()
@@ -101,8 +110,9 @@ class Delivery:
         """Commit the open transaction, if there is one, with the next offset of every partition."""
         if self.transactions is not None and self._began_s is not None:
             passed = self.progress.next_offsets()
-            self.transactions.commit({one: max(at, self.published.get(one, 0)) for one, at in passed.items()})
-            self._began_s = None
+            offsets = {one: max(at, self.published.get(one, 0)) for one, at in passed.items()}
+            self.transactions.commit(offsets)
+            self.confirmed, self.unconfirmed, self._began_s = offsets, {}, None
 
     def flush(self) -> None:
         """Return when every score and dead letter was acknowledged.

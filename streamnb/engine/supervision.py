@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from streamnb.base import RecordBatch, Snapshot, Source
+from streamnb.base import Partition, RecordBatch, Snapshot, Source
 from streamnb.engine.engine import Engine
 from streamnb.engine.settings import Summary
 from streamnb.engine.signals import StopOnSignals
@@ -23,7 +23,8 @@ def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -
     """Run an engine until it is stopped by a signal or the source has ended.
 
     When the outcome of a transaction is not known, a new engine with a new producer replaces this one and
-    resumes from the last snapshot. If no broker answers it, further engines are tried, for 120 s.
+    resumes from the last snapshot. If no broker answers it, or it cannot deliver the records that the failed
+    transaction held either, further engines are tried, for 120 s.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -
     StreamnbError
         Whatever an operator can act on. The last snapshot stays in force.
     """
-    failing_since_s: float | None = None
+    budget = _Budget()
     while True:
         try:
             engine = build()
@@ -54,18 +55,54 @@ def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -
                     return engine.run(begin_from)
                 finally:
                     engine.close()
-                    if engine.summary.records:
-                        failing_since_s = None
+                    budget.note_progress(engine.delivery.confirmed)
         except TransportError as error:
             lost = isinstance(error, TransactionError)
-            if not lost and (failing_since_s is None or type(error) is not TransportError):
+            if not lost and (not budget.is_running() or type(error) is not TransportError):
                 raise
-            failing_since_s = failing_since_s or time.monotonic()
-            if time.monotonic() - failing_since_s > BUDGET_S or (lost and engine.stopping):
+            if lost:
+                budget.note_failure(engine.delivery.unconfirmed)
+            if lost and engine.stopping:
                 raise
+            if budget.is_spent():
+                raise type(error)(f"{error.what} {budget}", error.hint) from error
             _log.warning("starting again from the last snapshot: %s", error)
             begin_from = None
             time.sleep(PAUSE_S)
+
+
+class _Budget:
+    """The time that restarts may take until the records of the transaction that failed are delivered.
+
+    An engine that reads records has not made progress: each one reads again those after the snapshot. Only
+    the offsets of the failed transaction, once they are committed, show that its failure has passed.
+    """
+
+    def __init__(self) -> None:
+        self._since_s: float | None = None
+        self._failed: dict[Partition, int] = {}
+
+    def is_running(self) -> bool:
+        """Return whether a failure has not passed yet."""
+        return self._since_s is not None
+
+    def is_spent(self) -> bool:
+        """Return whether the first failure that has not passed is older than the budget."""
+        return self._since_s is not None and time.monotonic() - self._since_s > BUDGET_S
+
+    def note_progress(self, confirmed: Mapping[Partition, int]) -> None:
+        """End the failure if every offset that it concerned is committed now."""
+        if confirmed and all(confirmed.get(one, at) >= at for one, at in self._failed.items()):
+            self._since_s = None
+
+    def note_failure(self, unconfirmed: Mapping[Partition, int]) -> None:
+        """Begin the time with the first failure; `unconfirmed` holds the ends of its open transaction."""
+        if self._since_s is None:
+            self._since_s, self._failed = time.monotonic(), dict(unconfirmed)
+
+    def __str__(self) -> str:
+        places = ", ".join(f"{one} @ {at}" for one, at in sorted(self._failed.items()))
+        return f"Restarts for {BUDGET_S:.0f} s did not get past {places}." if places else ""
 
 
 class _Watched:
