@@ -10,15 +10,16 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from streamnb.base import Clock, Snapshot, Source, positions
+from streamnb.base import Clock, RecordBatch, Snapshot, Source, positions
 from streamnb.engine.delivery import Delivery
 from streamnb.engine.metrics import Metrics
-from streamnb.engine.preconditions import check_identity
+from streamnb.engine.preconditions import is_same_log
 from streamnb.engine.processing import Processing
 from streamnb.engine.progress import Progress
 from streamnb.engine.recovery import CatchUp, Recovery
 from streamnb.engine.settings import EngineSettings, Pace, Summary
 from streamnb.engine.snapshots import Snapshots
+from streamnb.errors import PositionError
 
 _log = logging.getLogger("streamnb.engine")
 
@@ -102,19 +103,19 @@ class Engine:
         self._catch_up = self.recovery.run(begin_from)
         while not self._stopping:
             self._take_added()
-            batches = self.source.poll(self.settings.batch_records_max, self.settings.poll_timeout_ms)  # 1.
+            batches = self._poll()  # 1.
             with delivery.transaction(batches):
                 for records in batches:
                     self.processing.process(records)  # 2. to 5.
             # Scores of a slow stream are committed after each poll; a fast one waits less often for brokers.
             if sum(map(len, batches)) < self.settings.batch_records_max or delivery.is_old():
-                delivery.commit()
+                self._commit()
             if not delivery.is_open():
                 self.snapshots.tend()  # 6. and 7.
             self._note_caught_up(began_s)
             if self._is_finished():
                 break
-        delivery.commit()
+        self._commit()
         self.snapshots.take()
         self.summary.seconds = self.clock.monotonic_s() - began_s
         self.summary.digest = self.processing.model.classifier.digest()
@@ -129,11 +130,25 @@ class Engine:
         writer.store.close()
 
     def _take_added(self) -> None:
-        """Read partitions that were added to the topic too, unless the topic was made again."""
+        """Read partitions that were added to the topic too."""
         if added := self.source.added():
-            check_identity(self.progress.identity, self.source.identity(), "what is being read")
             self.progress.open_accounts(added)
             _log.info("added: %s", positions({one: self.progress.accounts[one] for one in added}))
+
+    def _poll(self) -> list[RecordBatch]:
+        """Poll; if the log does not hold the position, name the cause, which may be a re-created topic."""
+        try:
+            return self.source.poll(self.settings.batch_records_max, self.settings.poll_timeout_ms)
+        except PositionError:
+            is_same_log(self.source, self.progress.identity)
+            raise
+
+    def _commit(self) -> None:
+        """Commit the open transaction, if there is one and no topic was re-created."""
+        if self.delivery.is_open():
+            # If the source cannot be asked now, the snapshot that follows asks again.
+            is_same_log(self.source, self.progress.identity)
+        self.delivery.commit()
 
     def _is_finished(self) -> bool:
         if self.source.finished():

@@ -1,11 +1,17 @@
-"""Conditions that must hold before the engine resumes from a snapshot; otherwise it stops with an error."""
+"""Conditions that must hold before the engine resumes from a snapshot; otherwise it stops with an error.
+
+The last one must also hold before anything is kept: a topic can be re-created while the process is stopped.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
-from streamnb.base import Snapshot, Start, differences
-from streamnb.errors import PositionError, SettingsError, SnapshotError
+from streamnb.base import Snapshot, Source, Start, differences
+from streamnb.errors import PositionError, SettingsError, SnapshotError, TransportError
+
+_log = logging.getLogger("streamnb.engine")
 
 
 def starting_point(
@@ -80,7 +86,33 @@ def check_identity(source: Mapping[str, str], identity: Mapping[str, str], whose
     for name, then in source.items():
         now = identity.get(name, then)
         if now != then:
+            what = f"{name[0].upper()}{name[1:]} was re-created" if name.startswith("topic ") else ""
             raise PositionError(
-                f"The {name} is {now}; {whose} belongs to {then}, so its offsets are not valid here.",
-                "Point `[source]` at the snapshot's log, or set a new `snapshots.directory` with `--from`.",
+                f"{what or f'The {name} is another one'}: its id is {now}, and {whose} comes from {then}, "
+                "so its offsets number other records.",
+                "To read the new records, set a new `snapshots.directory`; `--from` with the newest snapshot "
+                "keeps the model. Or point `[source]` at the snapshot's log.",
             )
+
+
+def is_same_log(source: Source, identity: Mapping[str, str]) -> bool:
+    """Return whether the source still reads the log with this identity; False if it cannot be asked.
+
+    Parameters
+    ----------
+    source : Source
+    identity : mapping of str to str
+        The identity of the log when it was opened.
+
+    Raises
+    ------
+    PositionError
+        The cluster or a topic is another one.
+    """
+    try:
+        now = source.identity()
+    except TransportError as error:
+        _log.warning("it is not known whether a topic was re-created: %s", error)
+        return False
+    check_identity(identity, now, "what was read before")
+    return True

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from streamnb.base import Accounts, Clock, Snapshot, SnapshotStore
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.settings import Pace, SnapshotSettings
-from streamnb.errors import StorageError
+from streamnb.errors import StorageError, TransportError
 
 _log = logging.getLogger("streamnb.snapshot_writer")
 
@@ -34,6 +34,10 @@ class Kept(NamedTuple):
 
     sequence: int
     accounts: Accounts
+
+
+class UnconfirmedError(TransportError):
+    """It could not be confirmed that a snapshot may be kept; the one before stays in force."""
 
 
 class SnapshotWriter:
@@ -74,7 +78,9 @@ class SnapshotWriter:
         late = self._clock.monotonic_s() >= self._due_s or records >= self._pace.snapshot_interval_records
         return late and self._in_flight is None
 
-    def begin(self, snapshot: Snapshot, digest: Callable[[], dict[str, str]]) -> None:
+    def begin(
+        self, snapshot: Snapshot, digest: Callable[[], dict[str, str]], confirm: Callable[[], bool]
+    ) -> None:
         """Begin to write a snapshot; the interval to the next one begins too.
 
         Parameters
@@ -83,9 +89,11 @@ class SnapshotWriter:
             Complete except for its digest. No part of it may change from now on.
         digest : callable
             Returns the digest; called by the thread.
+        confirm : callable
+            Returns whether the snapshot may be kept; called by the thread before it writes.
         """
         assert self._in_flight is None, "one snapshot at a time"
-        self._in_flight = snapshot.accounts, self._thread.submit(self._write, snapshot, digest)
+        self._in_flight = snapshot.accounts, self._thread.submit(self._write, snapshot, digest, confirm)
         self.schedule()
 
     def wait(self) -> None:
@@ -100,6 +108,8 @@ class SnapshotWriter:
         ------
         StorageError
             It could not be written; the one before stays in force.
+        UnconfirmedError
+            It was not written, because it could not be confirmed that it may be.
         Exception
             Any other error in the thread.
         """
@@ -133,5 +143,12 @@ class SnapshotWriter:
             _log.error("the snapshot in flight was not kept: %s", error)
         self._in_flight = None
 
-    def _write(self, snapshot: Snapshot, digest: Callable[[], dict[str, str]]) -> int:
+    def _write(
+        self, snapshot: Snapshot, digest: Callable[[], dict[str, str]], confirm: Callable[[], bool]
+    ) -> int:
+        if not confirm():
+            raise UnconfirmedError(
+                "No snapshot was kept, because the source does not tell whether its log is still the same.",
+                "Check that its brokers run; the last snapshot stays in force.",
+            )
         return self.store.write(replace(snapshot, digest=digest()))

@@ -12,8 +12,9 @@ from streamnb.base import Clock, Snapshot, Source, check_accounts, positions
 from streamnb.engine.delivery import Delivery
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.model import Model
+from streamnb.engine.preconditions import is_same_log
 from streamnb.engine.progress import Progress
-from streamnb.engine.snapshot_writer import SnapshotWriter
+from streamnb.engine.snapshot_writer import SnapshotWriter, UnconfirmedError
 from streamnb.errors import StorageError
 from streamnb.evaluation import LiveEvaluation
 
@@ -58,14 +59,19 @@ class Snapshots:
 
         1. **Freeze** state and offsets, between two batches.
         2. **Flush**: every score and dead letter up to those offsets was acknowledged.
-        3. **Write** a temporary file, sync it, publish it under a new name, sync the directory, prune old
-           snapshots. A thread does this.
-        4. **Commit** the offsets, as advice for lag tools.
+        3. **Confirm** that the log is still the one that was opened. A thread does this and the next step.
+        4. **Write** a temporary file, sync it, publish it under a new name, sync the directory, prune old
+           snapshots.
+        5. **Commit** the offsets, as advice for lag tools.
 
         Raises
         ------
         DeliveryError
             Something was not acknowledged; the newest snapshot stays in force.
+        PositionError
+            A topic was re-created, so the offsets of this snapshot number records of two logs.
+        UnconfirmedError
+            The source cannot be asked for the identity of its log.
         StorageError
             The snapshot could not be written; the newest one stays in force.
         """
@@ -79,8 +85,13 @@ class Snapshots:
     def tend(self) -> None:
         """Finish the snapshot in flight if it was written, and begin the next if it is due; never wait.
 
+        While the source cannot be asked for the identity of its log, nothing is written, and the stream
+        goes on.
+
         Raises
         ------
+        PositionError
+            A topic was re-created.
         StorageError
             `Pace.snapshot_failures_max` in a row could not be written.
         """
@@ -88,6 +99,9 @@ class Snapshots:
             self._finish()
             if self.progress.changed and self.writer.is_due(self.progress.records):
                 self._begin()
+        except UnconfirmedError:
+            self.progress.mark(changed=True)
+            self.writer.schedule()
         except StorageError as error:
             self.progress.mark(changed=True)
             self.writer.forgive(error)
@@ -98,7 +112,8 @@ class Snapshots:
         check_accounts(self.progress.accounts)
         snapshot, digest = self._freeze()  # 1. Freeze
         self.delivery.flush()  # 2. Flush
-        self.writer.begin(snapshot, digest)  # 3. Write
+        identity = self.progress.identity
+        self.writer.begin(snapshot, digest, lambda: is_same_log(self.source, identity))  # 3., 4.
         self.progress.mark(changed=False)
         self.metrics.snapshot_seconds.observe(self.clock.monotonic_s() - began_s)
 
@@ -126,7 +141,7 @@ class Snapshots:
         if kept is None:
             return
         if self.delivery.transactions is None:  # transactions commit offsets themselves, and higher ones
-            self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 4. Commit
+            self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 5. Commit
         progress.summary.snapshots += 1
         self.metrics.note_lag(self.source, progress.accounts)
         _log.info("snapshot %d holds %s", kept.sequence, positions(kept.accounts))

@@ -801,7 +801,7 @@ def test_another_topic_of_the_same_name_is_refused() -> None:
     it.log = MemoryLog(topic_id="memory-2")
     for value in stream(20):
         it.log.append(value)
-    with pytest.raises(PositionError, match=r"topic memory is memory-2; snapshot 1 belongs to memory-1"):
+    with pytest.raises(PositionError, match=r"its id is memory-2, and snapshot 1 comes from memory-1"):
         it.run()
 
 

@@ -10,16 +10,20 @@ import pytest
 
 from streamnb.base.batch import Batch, Scores
 from streamnb.base.offsets import Account, Accounts, check_accounts
-from streamnb.base.record import Partition
+from streamnb.base.record import Partition, RecordBatch
+from streamnb.base.snapshot import Snapshot
 from streamnb.engine.recovery import CatchUp, skip
 from streamnb.engine.settings import EngineSettings
-from streamnb.errors import AccountingError, PositionError, SnapshotError
+from streamnb.engine.snapshot_writer import UnconfirmedError
+from streamnb.errors import AccountingError, PositionError, SnapshotError, TransportError
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import CRASH, Crash, MemoryLog, MemorySource
+from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions
 from streamnb.transports.positions import check_positions
 from tests.engine.test_engine import P0, Rig, filled, plain_loop, rig, stream
+from tests.engine.test_transactions import transactional
 
 SKIP = EngineSettings(start="earliest", batch_records_max=7, on_data_loss="skip")
 A, B, C, D = (Partition("mail", n) for n in range(4))
@@ -95,8 +99,97 @@ def test_B7_a_topic_made_again_is_refused_whatever_is_allowed() -> None:
     it = rig(stream(10))
     it.run()
     it.log = MemoryLog(topic_id="memory-2")
-    with pytest.raises(PositionError, match="topic memory is memory-2"):
+    with pytest.raises(PositionError, match="Topic memory was re-created: its id is memory-2"):
         it.run(settings=SKIP)
+
+
+class Replaced(MemorySource):
+    """A source whose topic is re-created, with the same records, right before its third poll.
+
+    Attributes
+    ----------
+    silent : int
+        How often it then does not tell its identity first.
+    """
+
+    polls = 0
+    silent = 0
+
+    def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
+        """Poll."""
+        self.polls += 1
+        if self.polls == 3:
+            self._log.topic_id = "memory-2"
+        return super().poll(records_max, timeout_ms)
+
+    def identity(self) -> Mapping[str, str]:
+        """Return the identity."""
+        if self.polls >= 3 and self.silent:
+            self.silent -= 1
+            raise TransportError("No broker answered.")
+        return super().identity()
+
+
+def test_F6_nothing_read_from_a_topic_recreated_under_the_engine_is_kept() -> None:
+    """The identity is compared before each snapshot; the error names the topic and not its retention."""
+    it = rig(stream(60))
+    with pytest.raises(PositionError, match="Topic memory was re-created: its id is memory-2") as caught:
+        it.run(source=Replaced(it.log))
+    newest = it.store().newest()
+    assert newest is not None
+    assert newest.accounts[P0].next_offset <= 14
+    assert "retention" not in str(caught.value)
+
+
+def test_F6_scores_of_a_topic_recreated_under_the_engine_are_never_committed() -> None:
+    """The identity is compared before each transaction is committed, too."""
+    it, broker = rig(stream(60)), MemoryBroker()
+    with pytest.raises(PositionError, match="was re-created"):
+        it.run(**transactional(it, broker, MemoryTransactions), source=Replaced(it.log))
+    assert broker.committed == {P0: 14}
+
+
+def test_F6_a_position_lost_with_a_recreated_topic_is_reported_as_such() -> None:
+    """A shorter new log does not hold the position: that is no matter of retention."""
+    it = rig(stream(60))
+    source = Replaced(it.log)
+
+    def gone(records_max: int, timeout_ms: int) -> list[RecordBatch]:  # noqa: ARG001 - as in Source
+        it.log.topic_id = "memory-2"
+        raise PositionError("The log no longer holds the position.", "Lengthen the topic's retention.")
+
+    source.poll = gone  # type: ignore[method-assign]
+    with pytest.raises(PositionError, match="was re-created"):
+        it.run(source=source)
+
+
+def test_F6_a_snapshot_waits_until_the_identity_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    """While brokers do not tell it the stream goes on; the last snapshot then stays in force."""
+    it = rig(stream(60))
+    source = Replaced(it.log)
+    source.silent = 1
+    with pytest.raises(PositionError, match="was re-created"):
+        it.run(source=source)
+    assert "it is not known whether a topic was re-created: No broker answered." in caplog.messages
+    before = it.store().newest()
+    it.log.topic_id = "memory-1"
+    silent = Replaced(it.log)
+    engine = it.engine(source=silent)
+    recover = engine.recovery.run
+
+    def recovered(begin_from: Snapshot | None) -> CatchUp:
+        done = recover(begin_from)
+        silent.polls, silent.silent = 3, 1000
+        return done
+
+    engine.recovery.run = recovered  # type: ignore[method-assign]
+    with pytest.raises(UnconfirmedError, match="No snapshot was kept"):
+        engine.run()
+    engine.close()
+    after = it.store().newest()
+    assert before is not None
+    assert after is not None
+    assert after.sequence == before.sequence
 
 
 def test_B8_a_partition_that_was_added_is_read_from_its_beginning() -> None:
@@ -151,7 +244,7 @@ def test_B8_a_partition_that_is_added_under_the_engine_is_read_from_its_beginnin
     monkeypatch.setattr(MemorySource, "added", made_again)
     it.log.append(b"{}")
     with pytest.raises(
-        PositionError, match="topic memory is memory-2; what is being read belongs to memory-1"
+        PositionError, match="its id is memory-2, and what was read before comes from memory-1"
     ):
         it.run()
 

@@ -59,6 +59,11 @@ def a_digest() -> dict[str, str]:
     return {"all": threading.current_thread().name}
 
 
+def confirmed() -> bool:
+    """Return that the snapshot may be kept."""
+    return True
+
+
 class Bench:
     """A writer, its store, its clock and its metrics."""
 
@@ -72,7 +77,7 @@ class Bench:
     def through(self) -> None:
         """Write one snapshot and wait for it."""
         self.store.let.release()
-        self.writer.begin(example(), a_digest)
+        self.writer.begin(example(), a_digest, confirmed)
         self.writer.wait()
 
     def counted(self, outcome: str) -> float | None:
@@ -97,7 +102,7 @@ def writers() -> list[str]:
 def test_a_snapshot_is_collected_once_and_only_when_it_is_kept(bench: Bench) -> None:
     """It has its number and positions; collecting never waits."""
     assert bench.writer.collect() is None
-    bench.writer.begin(example(), a_digest)
+    bench.writer.begin(example(), a_digest, confirmed)
     assert bench.writer.collect() is None
     bench.store.let.release()
     bench.writer.wait()
@@ -121,7 +126,7 @@ def test_the_next_is_due_by_time_or_records_but_not_while_one_is_in_flight(bench
     assert bench.writer.is_due(100)
     bench.clock.advance(30.0)
     assert bench.writer.is_due(0)
-    bench.writer.begin(example(), a_digest)
+    bench.writer.begin(example(), a_digest, confirmed)
     bench.clock.advance(31.0)
     assert not bench.writer.is_due(1000)
     bench.store.let.release()
@@ -174,7 +179,7 @@ def test_closing_ends_what_is_in_flight_and_the_thread(
     """The snapshot is then in the store, or its error in the log."""
     bench = Bench(*([] if error is None else [error]))
     before = len(writers())
-    bench.writer.begin(example(), a_digest)
+    bench.writer.begin(example(), a_digest, confirmed)
     assert len(writers()) == before + 1
     threading.Timer(0.05, bench.store.let.release).start()
     with caplog.at_level(logging.ERROR, logger="streamnb.snapshot_writer"):
@@ -201,7 +206,7 @@ class Store:
 
 writer = SnapshotWriter(Store(), SnapshotSettings(), Pace(), MemoryClock(), Metrics())
 with StopOnSignals(lambda: None, 0.2):
-    writer.begin(Snapshot({}, {}, {}, {}, {}, {}), dict)
+    writer.begin(Snapshot({}, {}, {}, {}, {}, {}), dict, lambda: True)
     writer.close()
 """
 

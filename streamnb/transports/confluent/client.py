@@ -156,15 +156,20 @@ def build(kind: type[C], settings: Mapping[str, object], errors: Errors, **owned
         raise SettingsError(f"librdkafka rejects its settings: {what}.", hint) from None
 
 
-def cluster_id(admin: AdminClient, settings: Mapping[str, object], errors: Errors) -> str:
+def cluster_id(
+    admin: AdminClient, settings: Mapping[str, object], errors: Errors, wait_s: float | None = None
+) -> str:
     """Wait until a broker answers, and return the cluster's id, or an empty string if it has none.
+
+    It waits `wait_s` seconds, by default ``socket.connection.setup.timeout.ms``.
 
     Raises
     ------
     TransportError
-        Authentication failed, or no broker answered within ``socket.connection.setup.timeout.ms``.
+        Authentication failed, or no broker answered in this time.
     """
-    wait_ms = int(str(settings.get("socket.connection.setup.timeout.ms", CONNECT_TIMEOUT_MS)))
+    setup_ms = int(str(settings.get("socket.connection.setup.timeout.ms", CONNECT_TIMEOUT_MS)))
+    wait_ms = setup_ms if wait_s is None else int(wait_s * 1000)
     deadline_s = time.monotonic() + wait_ms / 1000
     while True:
         left_s = deadline_s - time.monotonic()
@@ -211,7 +216,10 @@ def translated(what: str, settings: Mapping[str, object]) -> Iterator[None]:
 
 
 def describe(
-    admin: AdminClient, topics: Sequence[str], settings: Mapping[str, object]
+    admin: AdminClient,
+    topics: Sequence[str],
+    settings: Mapping[str, object],
+    timeout_s: float = REQUEST_TIMEOUT_S,
 ) -> dict[str, TopicDescription]:
     """Return the cluster's description of each existing topic by name; missing topics are left out.
 
@@ -222,7 +230,7 @@ def describe(
     """
     described = {}
     with translated("Looking up topics", settings):
-        asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=REQUEST_TIMEOUT_S)
+        asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=timeout_s)
         for name, answer in asked.items():
             try:
                 described[name] = answer.result()

@@ -54,6 +54,7 @@ COMMIT_TIMEOUT_S = 3.0
 COMMIT_STEP_S = 0.01
 LOOK_AGAIN_S = 60.0  # between two requests for new partitions
 LEADER_WAIT_S = 0.1
+IDENTITY_TIMEOUT_S = 10.0  # each snapshot waits for it, the one at a stop too, which has 20 s
 # The side consumer joins no group, but librdkafka 2.16 waits a session timeout in `close` if the user may not
 # read the group: 45 s by default.
 SIDE_CONSUMER = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 1000}
@@ -118,7 +119,7 @@ class ConfluentSource(TopicSource):
         super().__init__(topics, brokers(self._settings), group)
         self._errors = Errors()
         self._admin: AdminClient | None = build(AdminClient, self._settings, self._errors)
-        self._cluster: str | None = None
+        self._connected = False
         self._consumer: Consumer | None = None
         self._side_consumer: Consumer | None = None
         self._unanswered = False
@@ -129,8 +130,10 @@ class ConfluentSource(TopicSource):
 
     def identity(self) -> Mapping[str, str]:
         """Return the ids of the cluster and the topics as Kafka's tools print them; old brokers lack some."""
-        found = describe(self._connected_admin(), self._topics, self._settings)
-        return self._identity(self._cluster, {name: _topic_id(one.topic_id) for name, one in found.items()})
+        admin = self._connected_admin()
+        found = describe(admin, self._topics, self._settings, IDENTITY_TIMEOUT_S)
+        cluster = cluster_id(admin, self._settings, self._errors, IDENTITY_TIMEOUT_S)
+        return self._identity(cluster, {name: _topic_id(one.topic_id) for name, one in found.items()})
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
         """Assign every partition of the topics and seek, by the rules of `Source.open`.
@@ -327,8 +330,9 @@ class ConfluentSource(TopicSource):
     def _connected_admin(self) -> AdminClient:
         if self._admin is None:
             self._admin = build(AdminClient, self._settings, self._errors)
-        if self._cluster is None:
-            self._cluster = cluster_id(self._admin, self._settings, self._errors)
+        if not self._connected:
+            cluster_id(self._admin, self._settings, self._errors)
+            self._connected = True
         return self._admin
 
     def _ends(self, partitions: Sequence[Partition]) -> tuple[dict[Partition, int], dict[Partition, int]]:

@@ -51,6 +51,7 @@ RETRY_BUDGET_S = 120.0  # how long polls may raise only retriable errors before 
 RETRY_PAUSE_S = 0.1
 COMMIT_BUDGET_S = 3.0  # short, because only lag tools need the commit and the stream waits for it
 CLOSE_TIMEOUT_S = 10.0
+ADMIN_TIMEOUT_MS = 10_000  # each snapshot waits for the identity, the one at a stop too, which has 20 s
 
 
 class KafkaSource(TopicSource):
@@ -273,7 +274,9 @@ class KafkaSource(TopicSource):
 
     def _connected_admin(self) -> KafkaAdminClient:
         if self._admin is None:
-            self._admin = connect(KafkaAdminClient, self._settings)
+            self._admin = connect(
+                KafkaAdminClient, {"request_timeout_ms": ADMIN_TIMEOUT_MS, **self._settings}
+            )
         return self._admin
 
 

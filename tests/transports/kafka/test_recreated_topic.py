@@ -1,0 +1,69 @@
+"""A topic that is deleted, re-created and filled again is never read on at the old offset."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from streamnb.errors import PositionError
+from streamnb.transports.kafka.source import KafkaSink
+from tests.transports.kafka.accidents import CLIENTS, Child
+from tests.transports.kafka.test_crash import newest_of
+from tests.transports.kafka.test_pipeline import Pipeline, pipeline
+
+GONE_S = 20.0
+
+
+def recreate(pipe: Pipeline, records: int) -> None:
+    """Delete the input topic, make it again, and fill it with this number of records."""
+    topic, brokers = f"{pipe.run}-mail", {"bootstrap_servers": pipe.broker}
+    with KafkaAdminClient(**brokers) as admin:
+        admin.delete_topics([topic])
+        deadline_s = time.monotonic() + GONE_S
+        while True:
+            try:
+                admin.create_topics({topic: {"num_partitions": 1}})
+                break
+            except KafkaError:  # it is still being deleted
+                assert time.monotonic() < deadline_s
+                time.sleep(0.1)
+        admin.wait_for_topics([topic])
+    sink = KafkaSink(topic, brokers)
+    values: list[bytes | None] = [b'{"text": "new", "label": "ham"}'] * records
+    sink.publish(0, values, [None] * records, [()] * records)
+    sink.flush(30_000)
+    sink.close()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("share", [2.0, 0.5], ids=["longer", "shorter"])
+def test_F6_a_topic_recreated_while_the_engine_was_stopped(
+    broker: str, starter: subprocess.Popen[str], tmp_path: Path, client: str, share: float
+) -> None:
+    """The engine names the cause, whether the new topic holds the old offset or not, and keeps nothing."""
+    pipe = pipeline(broker, tmp_path, "mailbox", 1)
+    n = len(pipe.lines)
+    child = Child(starter, pipe.config, broker, client)
+    deadline_s = time.monotonic() + 30
+    while (newest := newest_of(pipe.directory)) is None or sum(
+        account.next_offset for account in newest.accounts.values()
+    ) < n:
+        assert time.monotonic() < deadline_s, child.said
+        time.sleep(0.05)
+    child.signal(signal.SIGSTOP)
+    recreate(pipe, int(n * share))
+    child.signal(signal.SIGCONT)
+
+    assert child.ended() == PositionError.exit_code
+    said = "".join(child.said)
+    assert f"Topic {pipe.run}-mail was re-created: its id is " in said
+    assert "etention" not in said
+    kept = newest_of(pipe.directory)
+    assert kept is not None
+    assert sum(account.next_offset for account in kept.accounts.values()) == n
