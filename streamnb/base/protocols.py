@@ -182,6 +182,8 @@ class Transactions(Protocol):
     def recover(self, partitions: Collection[Partition]) -> Mapping[Partition, int]:
         """Fence earlier learners, end the transactions they left open, and return the committed offsets.
 
+        These are only the offsets that transactions committed, not those that `Source.commit` did.
+
         Raises
         ------
         TransportError

@@ -68,7 +68,7 @@ class Delivery:
             )
             if change is not None:
                 self.transactions.begin()
-                self.transactions.commit(progress.next_offsets())
+                self.transactions.commit({**progress.next_offsets(), **self.published})
             self.confirmed = {**progress.next_offsets(), **self.published}
         if change is not None:
             progress.note(change)

@@ -1,13 +1,20 @@
-"""Find out which scores an earlier process published; the lineage records how scores are delivered."""
+"""Find out which scores an earlier process published; the lineage records how scores are delivered.
+
+The brokers know it, not the snapshots: these may be lost, set aside, or those of another directory.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from streamnb.base import Partition
 from streamnb.errors import PositionError, SettingsError
 
 DELIVERY = "scores delivered"
+PUBLISHED = "published before"
+BEGUN = "begun from a snapshot"
+_log = logging.getLogger("streamnb.engine")
 _ONCE_AT_LEAST = 'You can start once with `engine.scores = "at_least_once"`: it may publish scores twice.'
 
 
@@ -27,7 +34,7 @@ def delivery_noted(lineage: Sequence[Mapping[str, object]], group: str | None) -
     dict or None
         ``None`` if the lineage is up to date.
     """
-    noted = [event.get("group") for event in lineage if event.get("event") == DELIVERY]
+    noted = _groups(lineage)
     if (noted[-1] if noted else None) == group:
         return None
     return {"event": DELIVERY, "scores": "exactly once" if group else "at least once", "group": group}
@@ -51,7 +58,7 @@ def published_before(
     next_offsets : mapping of Partition to int
         The snapshot's.
     committed : mapping of Partition to int
-        The group's committed offsets, from the brokers.
+        The offsets that transactions committed under the group, from the brokers.
     ends : mapping of Partition to int or None
         The offset after the last record of each partition.
 
@@ -60,27 +67,27 @@ def published_before(
     published : dict of Partition to int
         Records of lower offsets are learned again and not published.
     change : dict or None
-        The event that the lineage lacks, if exactly-once delivery only begins now. The committed offsets
-        were then only advice for lag tools, and `published` is `next_offsets`.
+        The event that the lineage lacks, if for these snapshots exactly-once delivery only begins now. If
+        an engine with other snapshots has published scores under the group, the event holds how far.
 
     Raises
     ------
     PositionError
-        A committed offset is not between the snapshot's and the log's end, so it is not known which scores
-        were published.
+        A committed offset is past the log's end, or before the offset of a snapshot of the same delivery,
+        so it is not known which scores were published.
     SettingsError
         Scores were published under another group.
     """
     change = delivery_noted(lineage, group)
     if change is not None:
-        earlier = [event.get("group") for event in lineage if event.get("event") == DELIVERY]
+        earlier = _groups(lineage)
         if earlier and earlier[-1] is not None:
             raise SettingsError(
                 f"Earlier exactly-once scores used the group {earlier[-1]}, "
                 f"but `source.group` is now {group}.",
                 f"Set `source.group` back. {_ONCE_AT_LEAST}",
             )
-        return dict(next_offsets), change
+        return _published_elsewhere(group, next_offsets, committed, ends, change)
     for partition, offset in next_offsets.items():
         at, end = committed.get(partition), (ends or {}).get(partition)
         if at is None and offset == 0:
@@ -92,3 +99,48 @@ def published_before(
                 f"The group was reset, or its offset expired. {_ONCE_AT_LEAST}",
             )
     return dict(committed), None
+
+
+def _groups(lineage: Sequence[Mapping[str, object]]) -> list[object]:
+    """Return the group of each event about delivery since these snapshots began, ``None`` for at least once.
+
+    What came before a start from another engine's snapshot was that engine's delivery.
+    """
+    groups: list[object] = []
+    for event in lineage:
+        if event.get("event") == DELIVERY:
+            groups.append(event.get("group"))
+        elif event.get("event") == BEGUN:
+            groups.clear()
+    return groups
+
+
+def _published_elsewhere(
+    group: str,
+    next_offsets: Mapping[Partition, int],
+    committed: Mapping[Partition, int],
+    ends: Mapping[Partition, int] | None,
+    change: dict[str, object],
+) -> tuple[dict[Partition, int], dict[str, object]]:
+    """Return what `published_before` does where the lineage does not know of this group's scores."""
+    published = {one: max(at, committed.get(one, at)) for one, at in next_offsets.items()}
+    past = {one: at for one, at in published.items() if at > next_offsets[one]}
+    for partition, at in past.items():
+        end = (ends or {}).get(partition, at)
+        if at > end:
+            raise PositionError(
+                f"Scores up to offset {at} of {partition} were published under the group {group}, but the "
+                f"log ends at {end}.",
+                "The group's offsets belong to another log: set another `source.group`.",
+            )
+    if past:
+        places = ", ".join(f"{one} @ {at}" for one, at in sorted(past.items()))
+        _log.warning(
+            "An engine with other snapshots published scores exactly once under the group %s, up to %s. The "
+            "records before are learned, and their scores are not published again; another `source.group` "
+            "would publish them.",
+            group,
+            places,
+        )
+        change = change | {PUBLISHED: {str(one): at for one, at in sorted(past.items())}}
+    return published, change

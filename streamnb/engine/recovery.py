@@ -11,6 +11,7 @@ from streamnb.engine.delivery import Delivery
 from streamnb.engine.model import Model
 from streamnb.engine.preconditions import check_identity, check_statistics, starting_point
 from streamnb.engine.progress import Progress
+from streamnb.engine.published_scores import BEGUN
 from streamnb.engine.settings import EngineSettings
 from streamnb.engine.snapshots import Snapshots
 from streamnb.errors import PositionError
@@ -107,7 +108,7 @@ class Recovery:
         self.model.restore(snapshot, with_guard=not first)  # 3. Restore
         progress.lineage = list(snapshot.lineage)
         if first:
-            progress.note({"event": "begun from a snapshot", "digest": snapshot.digest["all"]})
+            progress.note({"event": BEGUN, "digest": snapshot.digest["all"]})
         else:
             progress.accounts.update(snapshot.accounts)
         if changes := differences(snapshot.reading, self.model.classifier.reading_settings()):

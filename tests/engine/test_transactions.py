@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamnb.base.protocols import Transactions
 from streamnb.base.record import Partition
-from streamnb.engine.published_scores import DELIVERY, delivery_noted, published_before
+from streamnb.engine.published_scores import BEGUN, DELIVERY, PUBLISHED, delivery_noted, published_before
 from streamnb.engine.settings import EngineSettings, Pace
 from streamnb.errors import DeliveryError, FencedError, PositionError, SettingsError, TransactionError
 from streamnb.transports.memory import Crash, MemorySink
@@ -154,9 +154,8 @@ def test_offsets_are_committed_by_transactions_alone() -> None:
 
 
 def test_going_over_to_exactly_once_begins_with_the_state() -> None:
-    """Offsets committed earlier as advice do not count; the lineage notes each change of delivery."""
+    """What was published at least once is not published again; the lineage notes each change of delivery."""
     it, broker = rig([message(i, "lunch", "ham") for i in range(20)]), MemoryBroker()
-    broker.committed[P0] = 3
     it.run()
     for i in range(20, 30):
         it.log.append(message(i, "lunch", "ham"))
@@ -174,6 +173,46 @@ def test_going_over_to_exactly_once_begins_with_the_state() -> None:
     assert newest.lineage == [NOTE, {"event": DELIVERY, "scores": "at least once", "group": None}]
 
 
+@pytest.mark.parametrize("begun_at", ["earliest", "latest"])
+def test_F7_without_the_snapshots_scores_are_not_published_again(
+    begun_at: Literal["earliest", "latest"], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The records are learned again; the lineage and a warning name the offset up to which that is all."""
+    it, broker = rig(stream(60)), MemoryBroker()
+    it.run(**transactional(it, broker, MemoryTransactions))
+    for value in stream(20, seed=2):
+        it.log.append(value)
+    lost = Rig(it.log, rig([]).store)
+    lost.scores, lost.aside = it.scores, it.aside
+    parts = transactional(it, broker, MemoryTransactions)
+    parts["settings"] = EngineSettings(start=begun_at, scores="exactly_once", batch_records_max=7)
+    summary = lost.run(**parts)
+    newest = lost.store().newest()
+
+    assert newest is not None
+    if begun_at == "latest":
+        assert summary.records == 0
+        assert newest.lineage == [NOTE]
+        return
+    assert_each_input_is_published_once(lost)
+    assert summary.digest == plain_loop(it.log).digest()
+    assert newest.lineage == [NOTE | {PUBLISHED: {"memory-0": 60}}]
+    assert "up to memory-0 @ 60" in caplog.text
+    assert broker.committed == {P0: 80}
+
+    it.log.append(message(80, "lunch", "ham"))
+    lost.run(**transactional(it, broker, MemoryTransactions))
+    assert_each_input_is_published_once(lost)
+
+
+def test_F7_published_scores_of_another_log_stop_the_engine() -> None:
+    """An offset past the end belongs to other records, so nothing is known about those of this log."""
+    with pytest.raises(
+        PositionError, match="up to offset 31 of memory-0 were published under the group memory"
+    ):
+        published_before([], "memory", {P0: 0}, {P0: 31}, {P0: 30})
+
+
 @pytest.mark.parametrize("committed", [{}, {P0: 6}, {P0: 31}])
 def test_committed_offsets_that_cannot_be_right_stop_the_engine(committed: dict[Partition, int]) -> None:
     """If offsets expired, were reset or are past the end, it is not known which scores were published."""
@@ -185,6 +224,14 @@ def test_another_group_is_refused() -> None:
     """Its offsets do not tell which scores were published."""
     with pytest.raises(SettingsError, match=r"used the group memory, but `source\.group` is now other"):
         published_before([NOTE], "other", {P0: 7}, {P0: 7}, {P0: 30})
+
+
+def test_F7_what_came_before_a_start_from_a_snapshot_is_another_engines_delivery() -> None:
+    """`--from` with another group publishes every score; with the same group none twice."""
+    begun: list[dict[str, object]] = [NOTE, {"event": BEGUN, "digest": "d"}]
+    assert published_before(begun, "other", {P0: 0}, {}, {P0: 30})[0] == {P0: 0}
+    assert published_before(begun, "memory", {P0: 0}, {P0: 7}, {P0: 30})[0] == {P0: 7}
+    assert delivery_noted(begun, None) is None
 
 
 def test_a_partition_added_since_has_no_committed_offset() -> None:

@@ -29,6 +29,9 @@ from streamnb.transports.kafka.producer import Producer, fenced, is_fenced, new_
 # level `read_committed` wait no longer. The abort also fences the producer, so it must not come earlier.
 ABORT_AFTER_MS = 60_000
 COORDINATOR_BUDGET_S = 30.0
+# The metadata of the offsets that a transaction commits. Offsets without it are advice for lag tools, or were
+# set by such a tool: they do not tell which scores were published.
+PUBLISHED = "scores published exactly once by streamnb"
 RETRY_PAUSE_S = 0.1
 
 T = TypeVar("T")
@@ -83,7 +86,7 @@ class KafkaTransactions:
         return self._producer
 
     def recover(self, partitions: Collection[Partition]) -> Mapping[Partition, int]:
-        """Fence earlier learners, abort their open transaction, and return the committed offsets.
+        """Fence earlier learners, abort their open transaction, and return the offsets it committed.
 
         Raises
         ------
@@ -99,7 +102,7 @@ class KafkaTransactions:
                 found = _with_coordinator(lambda: admin.list_group_offsets(asked)[self._group])
         finally:
             admin.close()
-        return {Partition(*one): at.offset for one, at in found.items() if at.offset >= 0}
+        return {Partition(*one): at.offset for one, at in found.items() if at.metadata == PUBLISHED}
 
     def begin(self) -> None:
         """Open a transaction."""
@@ -117,7 +120,9 @@ class KafkaTransactions:
         TransactionError
             The commit failed, or its outcome is unknown.
         """
-        offsets = {TopicPartition(*one): OffsetAndMetadata(at, "", -1) for one, at in next_offsets.items()}
+        offsets = {
+            TopicPartition(*one): OffsetAndMetadata(at, PUBLISHED, -1) for one, at in next_offsets.items()
+        }
         with self._outcome_known():
             self.producer.commit(offsets, self._group, self._timeout_ms)
         self._open = False

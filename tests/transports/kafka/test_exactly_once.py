@@ -15,7 +15,7 @@ from kafka.errors import KafkaError, ProducerFencedError
 
 from deploy.kafka.broker import Broker
 from streamnb.base.record import Partition
-from streamnb.config import build_engine, load_settings
+from streamnb.config import build_engine, load_settings, load_snapshot
 from streamnb.engine.metrics import Metrics
 from streamnb.errors import FencedError, SettingsError
 from streamnb.transports.kafka.producer import is_fenced
@@ -105,6 +105,61 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
     if partitions == 1:
         assert plain_loop(pipe.config)[1].digest() == pipe.digest()
     print(f"{len(pipe.lines):,} records, {partitions} partitions: {dict(killed)}")
+
+
+def run_in_process(
+    pipe: Pipeline, *changes: str, rebuild: bool = False, begin_from: Path | None = None
+) -> None:
+    """Run an engine to the end of the input."""
+    settings = load_settings(pipe.config, changes)
+    engine = build_engine(settings, metrics=Metrics(), until_end=True, rebuild=rebuild)
+    try:
+        engine.run(load_snapshot(begin_from) if begin_from is not None else None)
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("how", ["lost", "rebuild", "second directory", "from a snapshot"])
+def test_F7_scores_are_published_once_whatever_becomes_of_the_snapshots(
+    broker: str, tmp_path: Path, how: str
+) -> None:
+    """The offsets that transactions committed under the group tell what was published; all is learned."""
+    pipe = exactly_once(broker, tmp_path, 1)
+    run_in_process(pipe)
+    snapshots = sorted(pipe.directory.glob("*.snb"))
+    elsewhere = f"snapshots.directory={tmp_path}/elsewhere"
+    if how == "lost":
+        for path in snapshots:
+            path.unlink()
+        run_in_process(pipe)
+    elif how == "rebuild":
+        for path in snapshots:
+            path.chmod(0o600)
+            path.write_bytes(path.read_bytes()[:-1])
+        run_in_process(pipe, rebuild=True)
+    elif how == "second directory":
+        run_in_process(pipe, elsewhere)
+    else:
+        lines = [
+            f'{table}={{kind="jsonl", path="{tmp_path}/{table}"}}' for table in ("sink", "dead_letters.sink")
+        ]
+        history = tmp_path / "history"
+        changes = ["engine.scores=at_least_once", f"snapshots.directory={history}", "source.group=history"]
+        run_in_process(pipe, *lines, *changes)
+        run_in_process(pipe, elsewhere, begin_from=max(history.glob("*.snb")))
+
+    assert [offset for offset, _ in pipe.scores()[0]] == list(range(len(pipe.lines)))
+    if how in {"lost", "rebuild"}:
+        assert pipe.digest()["order_free"] == order_free_digest(pipe)
+
+
+def test_F7_offsets_that_were_only_advice_hide_no_score(broker: str, tmp_path: Path) -> None:
+    """An at-least-once engine commits offsets under the same group, but only for lag tools."""
+    pipe = exactly_once(broker, tmp_path, 1)
+    run_in_process(pipe, "engine.scores=at_least_once")
+    run_in_process(pipe, f"snapshots.directory={tmp_path}/elsewhere")
+
+    assert [offset for offset, _ in pipe.scores()[0]] == 2 * list(range(len(pipe.lines)))
 
 
 def test_B15_a_second_producer_of_the_group_shuts_the_first_out(broker: str, tmp_path: Path) -> None:
