@@ -315,7 +315,7 @@ def checked_labels(batch: Batch, classes: Sequence[Label]) -> tuple[list[Label |
             raise ValueError(f"{label!r} cannot be a label")
         kind = type(label) if kind is None else kind
         if type(label) is not kind:
-            raise ValueError(f"labels are {kind.__name__} in this model; {label!r} is not")
+            raise ValueError(f"a label of this model must be {kind.__name__}, not {label!r}")
     known = {None, *classes}
     for label in (label for label in dict.fromkeys(labels) if label not in known):
         try:

@@ -1,4 +1,4 @@
-"""The digest of a model: two states are identical if and only if their digests are equal.
+"""The digest of a model: a hash over its state, which is equal for identical states.
 
 Every statement about the state ("token *free* of view *words* was seen 12 times in *spam*") is hashed by
 MurmurHash3 x64 128, and the hashes are added modulo 2^128. A sum does not depend on the order of rows, and

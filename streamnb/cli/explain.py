@@ -19,8 +19,9 @@ def explain(
 ) -> None:
     """Explain how a snapshot's model scores a text.
 
-    Prints each class's posterior, then what each token contributes to the difference between the two
-    likeliest classes. The contributions add up to that difference.
+    Prints each class's posterior, then what each token contributes for the likeliest class and against the
+    second. The contributions add up to the number after the names of the two classes: the logarithm of the
+    ratio of their posteriors, before the calibrated head's correction for wrong labels.
     """
     from streamnb.config import (
         load_snapshot,

@@ -41,6 +41,7 @@ class History:
 
     def __init__(self, path: str, decoder: Decoder, limit: int | None = None) -> None:
         self.path = path
+        self.name = "standard input" if path == "-" else path
         self.read = 0
         self.refused = 0
         self.share_read: float | None = None
@@ -80,7 +81,7 @@ class History:
             source.close()
         if self.read and self.refused == self.read:
             raise DataError(
-                f"None of the {self.read} lines of {self.path} is a message. {self.first_refusal}",
+                f"No line of {self.name} is a usable message ({self.read} read). {self.first_refusal}",
                 "Check that `[message]` and `[message.label_values]` of the configuration fit this file.",
             )
 
@@ -91,7 +92,7 @@ class History:
         self.refused += len(refused) + len(unreadable)
         if not self.first_refusal and (refused or unreadable):
             offset, what = min(refused + unreadable)
-            self.first_refusal = f"{self.path}, line {offset + 1}: {what}"
+            self.first_refusal = f"{self.name}, line {offset + 1}: {what}"
 
 
 def batches_of(history: History, size: int = 1000) -> Iterator[Batch]:

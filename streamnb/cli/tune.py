@@ -28,7 +28,8 @@ def tune(
         typer.Option(
             metavar="TABLE.KEY=VALUE,...",
             help="A setting and the values to try; if repeated, all combinations are tried. Default: four "
-            "sets of text views, each with several strengths of smoothing, and two half-lives.",
+            "sets of text views, each with four strengths of smoothing, and the given views with two "
+            "half-lives.",
         ),
     ] = None,
     part: Annotated[

@@ -104,7 +104,7 @@ def check_lines(settings: Settings) -> None:
     """
     if settings.forgetting.half_life_s is not None:
         raise SettingsError(
-            "`forgetting.half_life_s` goes by the records' timestamps, and lines of a file have none.",
+            "`forgetting.half_life_s` needs the records' timestamps, and lines of a file have none.",
             "Set `forgetting.half_life_messages` instead.",
         )
 
@@ -130,7 +130,7 @@ def build_transactions(
     ):
         raise SettingsError(
             '`engine.scores = "exactly_once"` needs source, sink and dead letters in one Kafka cluster.',
-            'Set kind = "kafka" and the same client settings for all three, or "at_least_once".',
+            'Set kind = "kafka" and the same client settings for all three, or set scores = "at_least_once".',
         )
     assert isinstance(came, KafkaInput)
     if came.group is None:

@@ -202,7 +202,9 @@ def _apply(tables: dict[str, object], change: str) -> None:
     path, equals, text = change.partition("=")
     keys = path.strip().split(".")
     if not equals or not all(keys):
-        raise SettingsError(f"--set {change!r} is not a change.", "Write --set table.key=value.")
+        raise SettingsError(
+            f"--set {change!r} does not set a key to a value.", "Write --set table.key=value."
+        )
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):

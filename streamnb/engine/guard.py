@@ -1,4 +1,4 @@
-"""A guard against poisoned labels: a quota of labels per source, and a limit of certainty.
+"""A guard against poisoned labels: a quota of labels per sender, and a limit of certainty.
 
 Both decisions depend only on the records and their order, so records that are read again after a crash are
 decided in the same way: a window is a fixed number of a partition's offsets, and the labels counted in it
@@ -34,9 +34,9 @@ class GuardSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     source : str
         The category field that names a message's sender, or "" for no quota. All messages without this
-        field count as one source.
+        field count as from one sender.
     quota : int
-        The number of labels that are learned from one source in a window of 10,000 offsets of a partition.
+        The number of labels that are learned from one sender in a window of 10,000 offsets of a partition.
     learn_below : float
         A label is not learned if the model gives it this probability or more; with 1, all labels are
         learned. Below 1, labelled messages are stepped one by one, which is slower.

@@ -306,5 +306,6 @@ def _unwritable(why: str) -> SnapshotError:
 
 def _torn(why: str) -> SnapshotError:
     return SnapshotError(
-        f"It is torn or damaged: {why}.", "An older snapshot in the same directory is used if it is intact."
+        f"It is torn or damaged: {why}.",
+        "Use another snapshot; an engine resumes from its newest intact one.",
     )

@@ -3,7 +3,7 @@
 The readers ``category`` and ``number`` had statistics of their own. They are now shorthand for ``categories``
 and ``numbers`` of one field. So their settings change, a category's tokens get the field's name, a number's
 moments move into sections of their own, and the digest is computed again for the statements that change. The
-sums stay as they are, so a model scores to the bit as before.
+sums stay as they are, so a model gives bit for bit the same scores as before.
 """
 
 from __future__ import annotations

@@ -72,7 +72,8 @@ def load_librdkafka(distribution: str = "confluent-kafka") -> ctypes.CDLL:
         raise SettingsError(what, _HINT) from None
     shared = [file for file in files if file.name.startswith("librdkafka") and ".so" in file.suffixes]
     if not shared:
-        raise SettingsError(f"The installed {distribution} contains no librdkafka.", _HINT)
+        hint = f"Install its wheel: pip install --force-reinstall --only-binary :all: {distribution}"
+        raise SettingsError(f"The installed {distribution} contains no librdkafka.", hint)
     path = str(shared[0].locate())
     try:
         library = ctypes.CDLL(path)

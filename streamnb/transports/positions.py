@@ -35,7 +35,7 @@ def check_positions(
             found.append((f"{partition} is gone; the snapshot's next offset in it is {offset}.", hint))
             resume[partition] = None
         elif offset < first:
-            hint = "The topic's retention deleted them: lengthen it, and start from a newer snapshot."
+            hint = "The topic's retention deleted them, so lengthen it."
             missing = f"offsets {offset} to {first - 1} ({first - offset} records at most) are missing"
             found.append((f"{partition} begins at offset {first}: {missing}.", hint))
             resume[partition] = first

@@ -166,7 +166,7 @@ def test_a_model_of_settings_goes_on_from_its_snapshot(views: str, tmp_path: Pat
         ('reader = { kind = "terms", field = "text" }', "works only from Python"),
         (
             'reader = { kind = "flags", fields = ["paid"] }\nevent_model = { kind = "gaussian" }',
-            "flags go with",
+            "the reader Flags needs the event model Bernoulli",
         ),
         (
             (

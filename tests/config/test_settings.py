@@ -319,9 +319,9 @@ def test_a_change_goes_over_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("engine.start", "is not a change"),
-        ("=3", "is not a change"),
-        ("engine..start=3", "is not a change"),
+        ("engine.start", "does not set a key to a value"),
+        ("=3", "does not set a key to a value"),
+        ("engine..start=3", "does not set a key to a value"),
         ("engine.start.deep=3", "`start` is not a table"),
         ("engine.strat=latest", r"`engine\.strat` is not a setting\. Did you mean `engine\.start`\?"),
         ("engine.batch_records_max=many", "Expected `int`, got `str`"),
@@ -787,7 +787,7 @@ def test_a_category_may_be_a_flag() -> None:
     ("tables", "sentence"),
     [
         ({"views": []}, "from 1 to 255 views"),
-        ({"prior": {"kind": "uniform"}}, "a prior goes with head="),
+        ({"prior": {"kind": "uniform"}}, "`prior` needs head="),
         (
             {
                 "views": [

@@ -295,7 +295,7 @@ def test_labels_1_and_true() -> None:
     theirs.learn_one({"a": 1}, True)
     assert dict(theirs.class_counts) == {1: 2}
     ours.learn_one({"a": 1}, 1)
-    with pytest.raises(ValueError, match="labels are int"):
+    with pytest.raises(ValueError, match="a label of this model must be int"):
         ours.learn_one({"a": 1}, True)
 
 

@@ -171,7 +171,7 @@ cdef class ViewCounts:
                 row = self.rows._find(token)
                 n = f * weight
                 if (table.counts[<uint64_t>row * table.n_classes + c] if row >= 0 else 0.0) < n:
-                    raise ValueError(f"{token!r} was not learned that often; nothing was unlearned")
+                    raise ValueError(f"less of {token!r} was learned than would be removed; nothing was changed")
                 if n:
                     rows.append((row, n))
             for row, n in rows:
@@ -313,7 +313,7 @@ cdef class CountStore:
             while needed * 10 > slots * 7:
                 slots *= 2
             if slots > <uint64_t>1 << 32:
-                raise MemoryError("a count store holds at most three thousand million tokens")
+                raise MemoryError("a count store holds at most 3 billion tokens")
             fresh = _owned(Buffer(slots * 4))
             self._point()
             move_rows(table, table.moving)  # a message so large that the last move has not finished

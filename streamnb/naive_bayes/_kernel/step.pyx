@@ -474,7 +474,7 @@ cdef class Driver:
         try:
             names = self.reader.read(fields, n, inbox, alive)
             if <uint64_t>len(model.classes) != n_known:
-                raise RuntimeError("a value of a message taught the model a class while it was read")
+                raise RuntimeError("a value's own code added a class to the model while its message was read")
             self._load(model, width)
             self.reader.find_statistics(model, n, width, y, inbox, names)
         except BaseException:

@@ -1,8 +1,9 @@
 """The classifiers that users hold: `NaiveBayes` over any views, and the classic estimators of one view.
 
-All are classifiers of river over a `State`: for its pipelines, metrics and frames. `saving` writes them to a
-file, `loading` reads it, and `notebook` shows them. It knows river's base classes, data frames (through
-narwhals), the model and the snapshot file. It must not know how a statistic is kept.
+All are subclasses of river's `Classifier` and hold a `State`; they work in river's pipelines and metrics, and
+accept data frames. `saving` writes them to a file, `loading` reads it, and `notebook` shows them. It knows
+river's base classes, data frames (through narwhals), the model and the snapshot file. It must not know how a
+statistic is kept.
 """
 
 from streamnb.naive_bayes.estimators.estimator import Estimator

@@ -47,7 +47,7 @@ def rows_of(messages: object, *, zeros: bool) -> tuple[list[Row], Frame | None]:
             return _dense_rows(nw.from_native(messages.sparse.to_dense(), eager_only=True)), native
         return _sparse_rows(messages), native
     if isinstance(messages, Mapping | str) or not isinstance(messages, Iterable):
-        raise ValueError(f"a batch is a frame or a sequence of messages, not {type(messages).__name__}")
+        raise ValueError(f"a batch must be a frame or a sequence of messages, not {type(messages).__name__}")
     return list(messages), None
 
 

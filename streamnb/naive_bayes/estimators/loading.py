@@ -46,7 +46,7 @@ def load(path: Path | str) -> NaiveBayes:
     -------
     NaiveBayes
         An instance of the class that was saved, with its parameters; of an engine's snapshot, the model that
-        its settings describe. It gives the same posteriors to the bit and learns on.
+        its settings describe. It gives bit for bit the same posteriors and can learn more.
 
     Raises
     ------

@@ -4,8 +4,8 @@ The file is long because all methods of the one public class, with their documen
 calls a function of `streamnb.naive_bayes.model`.
 
 `NaiveBayes.step` does everything: for each message in turn it scores, then learns. Scoring only, learning
-only, one message and many are the same loop. Scoring changes nothing. A batch with an unreadable message
-changes nothing either, because all messages are read before one is learned.
+only, one message and many are the same loop. Scoring changes nothing that was learned. Nothing is learned
+from a batch with an unreadable message, because all messages are read before one is learned.
 
 River's base class declares that any keyword may follow `x`. These methods take none, so that a misspelt
 keyword is an error; the type checker is told to accept the narrower signatures.
@@ -233,7 +233,7 @@ class NaiveBayes(base.MiniBatchClassifier):
     def _fields(self, x: Row) -> Mapping[str, object]:
         """Return a message as the fields that the views read."""
         if not isinstance(x, Mapping):
-            raise ValueError(f"a message is a mapping of fields to values, not {type(x).__name__}")
+            raise ValueError(f"a message must be a mapping of fields to values, not {type(x).__name__}")
         return x
 
     def _message(self, fields: Mapping[str, object]) -> object:
@@ -329,7 +329,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         return self.step(batch, learn=False)
 
     def joint_log_likelihood(self, x: Row) -> dict[Label, float]:
-        """Return ``log P(c) + log P(x | c)`` of the product head, for each class labelled so far.
+        """Return ``log P(c) + log P(x | c)`` of the product head, for each class learned so far.
 
         All minus infinity is the 0/0 of maximum likelihood.
         """
@@ -351,7 +351,10 @@ class NaiveBayes(base.MiniBatchClassifier):
     def explain_one(
         self, x: Row, classes: tuple[Label, Label] | None = None, top: int | None = None
     ) -> Explanation | None:
-        """Explain the difference between two classes, token by token.
+        """Return what each token contributes for one class and against another.
+
+        The contributions sum to the logarithm of the ratio of the two posteriors; with the calibrated head,
+        to its value before the correction for wrong labels.
 
         Parameters
         ----------
@@ -364,12 +367,12 @@ class NaiveBayes(base.MiniBatchClassifier):
         Returns
         -------
         Explanation or None
-            ``None`` while fewer than two classes were labelled.
+            ``None`` while fewer than two classes have been learned.
 
         Raises
         ------
         ValueError
-            A class was never labelled.
+            A class was never learned.
         """
         with self.state.lock:
             found = explaining.explanation(self.state, self._fields(x), classes)
@@ -403,7 +406,7 @@ class NaiveBayes(base.MiniBatchClassifier):
             nothing was learned.
         """
         if isinstance(y, str):
-            raise ValueError(f"`y` holds the labels themselves, not the name of a column, {y!r}")
+            raise ValueError(f"`y` must be the labels themselves, not the name of a column: {y!r}")
         rows, _ = rows_of(X, zeros=self._zeros)
         labels = column_of(y)
         if len(rows) != len(labels):  # a row without any field is in no column
@@ -483,7 +486,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         Raises
         ------
         ValueError
-            The message was not learned that often; nothing was changed.
+            Less of the message was learned than would be removed; nothing was changed.
 
         Examples
         --------
@@ -501,14 +504,14 @@ class NaiveBayes(base.MiniBatchClassifier):
             batch = Batch(columns_of(self._fields(x)), [y], [w])
             (label,), _ = checked_labels(batch, state.classes)
             if label is None:
-                raise ValueError("a message without a label was never learned")
+                raise ValueError("`y` must be a label: a message without one was never learned")
             message = read_message(state.views, state.tokenizer, batch.fields, 0)
             merging.unlearn(state, message, label, w, None if at is None else seconds(at))
 
     def merge(self, other: NaiveBayes) -> None:
         """Add what another model has learned, as if both streams had been learned by one.
 
-        Counts and totals are then equal to the bit, moments up to rounding. The head's weights become the
+        Counts and totals are then equal bit for bit, moments up to rounding. The head's weights become the
         mean of both, weighted by the labels learned.
 
         Raises
@@ -586,7 +589,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         ------
         ValueError
             The boundary is not linear (a variance per class, `robust`, the calibrated head), or `classes`
-            does not name two labelled classes.
+            does not name two learned classes.
         """
         with self.state.lock:
             return linear.linear_weights(at_rest(self.state), classes)
@@ -671,13 +674,15 @@ def _default_views(text: str | Sequence[str] | None, head: HeadKind | None) -> t
         return views
     fields = (text,) if isinstance(text, str) else tuple(text)
     if not fields or not all(isinstance(field, str) for field in fields):
-        raise ValueError("`text` names at least one field")
+        raise ValueError("`text` must name at least one field")
     return (View(views[0].name, Words(fields), views[0].event_model), *views[1:])
 
 
 def _given_views(views: Sequence[View], text: object) -> Sequence[View]:
     if text is not None:
-        raise ValueError("`text` goes without `views`: let a view name the fields it reads")
+        raise ValueError(
+            "give either `text` or `views`: with `views`, each view names the fields that it reads"
+        )
     return views
 
 

@@ -95,7 +95,7 @@ class OwnEventModel(Protocol[S]):
             The features that the view's reader found: numbers by name, or tokens with their counts.
         statistic : Statistic
         active : sequence of S ints
-            The classes labelled so far.
+            The classes learned so far.
 
         Returns
         -------

@@ -14,7 +14,7 @@ from streamnb.base import Label
 class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="learned"):
     """The smoothed shares of the stream: ``P(c) = (D_c + smoothing) / (D + smoothing S)``.
 
-    `D_c` of `D` messages were of class c, and S classes have been labelled so far.
+    `D_c` of `D` messages were of class c, and S classes have been learned so far.
     """
 
     smoothing: float = 0.0  # not a file's to set: after a hundred messages it hardly matters
@@ -36,7 +36,7 @@ class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
 
 
 class UniformPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="uniform"):
-    """The same probability for every class labelled so far."""
+    """The same probability for every class learned so far."""
 
     def log_p(self, labels: list[Label], _class_counts: list[float], _scale: float = 1.0) -> list[float]:
         """Return log P(c): minus the log of the number of classes."""

@@ -269,7 +269,7 @@ class Block(Reader, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Check that `field` is one name, `fields` are several, and not both are given."""
         if not isinstance(self.field, str):
-            raise ValueError(f"`field` is one name; for several write fields={self.field!r}")
+            raise ValueError(f"`field` must be one name; for several write fields={self.field!r}")
         check_names(self.fields)
         if self.field and self.fields:
             raise ValueError("a block reads either `field`, which holds a mapping, or `fields`, not both")
@@ -377,7 +377,7 @@ AnyReader = (
 def check_names(fields: object) -> None:
     """Raise ``ValueError`` if fields are not a sequence of names."""
     if not isinstance(fields, list | tuple) or not all(isinstance(field, str) for field in fields):
-        raise ValueError(f"`fields` is a tuple of names, such as ('subject', 'body'), not {fields!r}")
+        raise ValueError(f"`fields` must be a tuple of names, such as ('subject', 'body'), not {fields!r}")
 
 
 def _count(tokens: list[str]) -> Counts:

@@ -126,7 +126,9 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"not {self.token_length_min}"
             )
         if self.keep_whole and self.rule == "words":
-            raise ValueError('`keep_whole` goes with the rule "unicode"; the rule "words" drops punctuation')
+            raise ValueError(
+                '`keep_whole` needs the rule "unicode", because the rule "words" drops punctuation'
+            )
         stop_words_of(self.stop_words)
 
     def state_settings(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""One model: a state of settings and sums, and functions that score it, teach it and take it apart.
+"""One model: a state of settings and sums, and functions that score and learn messages with it.
 
 `State` holds the settings, the classes, the statistic of each view and the head. `drivers` score and learn
 batches with the compiled twin or with the plain `step`; `scoring` and `explaining` compute evidence from the

@@ -1,4 +1,4 @@
-"""The explanation of one message: what each token adds to the difference between two classes."""
+"""The explanation of one message: what each token contributes for one class and against another."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def most_informative_tokens(state: State, top: int = 15) -> dict[str, list[tuple
     Returns
     -------
     dict of str to list of (str, float)
-        Class to (token, z), in descending order of z; empty while fewer than two classes were labelled, or if
+        Class to (token, z), in descending order of z; empty while fewer than two classes were learned, or if
         no view reads text.
 
     Examples

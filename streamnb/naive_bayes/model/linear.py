@@ -19,7 +19,7 @@ def linear_weights(state: State, classes: tuple[Label, Label] | None) -> tuple[f
     if classes is None and len(labels) == 2:
         classes = (min(labels), max(labels))
     if classes is None or not all(label in labels for label in classes):
-        raise ValueError(f"name two labelled classes; labelled so far: {labels!r}")
+        raise ValueError(f"`classes` must name two of the classes learned so far, {labels!r}")
     if state.head is not None:
         raise ValueError('the calibrated head has no linear boundary; use head="product"')
     a, b = (labels.index(label) for label in classes)

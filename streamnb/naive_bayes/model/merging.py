@@ -49,7 +49,7 @@ def unlearn(
     Raises
     ------
     ValueError
-        It was not learned that often; nothing was changed.
+        Less of it was learned than would be removed; nothing was changed.
     """
     c = state.index.get(label)
     if state.decay is not None:
@@ -170,7 +170,7 @@ def check_alike(state: State, other: State) -> None:
         if mine.get(key) != theirs.get(key)
     ]
     if different:
-        raise ValueError(f"the models do not count the same: {'; '.join(different)}")
+        raise ValueError(f"the models differ in settings that their counts depend on: {'; '.join(different)}")
 
 
 @contextmanager

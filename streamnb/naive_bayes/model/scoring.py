@@ -41,7 +41,7 @@ def evidence_of(state: State, message: MessageFeatures, active: Sequence[int]) -
     Parameters
     ----------
     active : sequence of int
-        The classes labelled so far; at least one.
+        The classes learned so far; at least one.
     """
     assert state.head is not None
     phi: list[list[float]] = []

@@ -156,7 +156,7 @@ class State:
             raise ValueError('the calibrated head needs a view of text; without one, use head="product"')
         if prior is not None:
             raise ValueError(
-                'the calibrated head learns an offset per class; a prior goes with head="product"'
+                '`prior` needs head="product": the calibrated head learns an offset per class instead'
             )
         for i in self.text_views:
             with named(self.views[i]):
@@ -188,7 +188,7 @@ class State:
         return self.counts.fell_short
 
     def active(self) -> list[int]:
-        """Return the indices of the classes labelled so far; only these have evidence."""
+        """Return the indices of the classes learned so far; only these have evidence."""
         return [c for c, n in enumerate(self.class_counts) if n > 0]
 
     def never_labelled(self) -> list[int]:
@@ -245,7 +245,7 @@ def _checked(
         A parameter has another type or value than it may have; the error names what is allowed.
     """
     if not isinstance(views, list | tuple) or not all(isinstance(view, View) for view in views):
-        raise ValueError(f"`views` is a list of View(name, reader, event_model), not {views!r}")
+        raise ValueError(f"`views` must be a list of View(name, reader, event_model), not {views!r}")
     if head not in {None, *get_args(HeadKind)}:
         raise ValueError(f'`head` must be "calibrated" or "product", not {head!r}')
     if prior is not None and not isinstance(prior, Prior):
@@ -253,9 +253,7 @@ def _checked(
             f"`prior` must be one of streamnb's priors, such as FixedPrior({{...}}), not {prior!r}"
         )
     if isinstance(classes, str):
-        raise ValueError(f"`classes` is a list of labels, not {classes!r}")
-    if classes_max is not None and classes_max < max(1, len(classes)):
-        raise ValueError(
-            f"`classes_max` must be at least 1 and not below the number of `classes`, not {classes_max!r}"
-        )
+        raise ValueError(f"`classes` must be a list of labels, not {classes!r}")
+    if classes_max is not None and not classes_max >= max(1, len(classes)):
+        raise ValueError(f"`classes_max` must be at least {max(1, len(classes))}, not {classes_max!r}")
     return tuple(views)

@@ -53,26 +53,17 @@ else:  # a settings file names these; msgspec does not check a user's own
     ViewReader = AnyReader
     ViewEventModel = AnyEventModel
 
-_WORDS = "words go with a multinomial or a bernoulli"
-_SUITS: Mapping[type, tuple[EventModel, tuple[type, ...], str]] = {
-    Words: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli), _WORDS),
-    WordPairs: (Multinomial(Laplace(0.03)), (Multinomial, Bernoulli), _WORDS),
-    CharacterGrams: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli), _WORDS),
-    Ends: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli), _WORDS),
-    Terms: (
-        Multinomial(Laplace(1.0), weight="counts", unknown="smooth"),
-        (Multinomial, Bernoulli),
-        _WORDS,
-    ),
-    Categories: (Categorical(), (Categorical,), "categories go with a categorical"),
-    Flags: (Bernoulli(), (Bernoulli,), "flags go with a bernoulli"),
-    Numbers: (
-        Gaussian(),
-        (Gaussian, Multivariate, Binned),
-        "numbers go with a gaussian, multivariate or binned",
-    ),
+_SUITS: Mapping[type, tuple[EventModel, tuple[type, ...]]] = {
+    Words: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli)),
+    WordPairs: (Multinomial(Laplace(0.03)), (Multinomial, Bernoulli)),
+    CharacterGrams: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli)),
+    Ends: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli)),
+    Terms: (Multinomial(Laplace(1.0), weight="counts", unknown="smooth"), (Multinomial, Bernoulli)),
+    Categories: (Categorical(), (Categorical,)),
+    Flags: (Bernoulli(), (Bernoulli,)),
+    Numbers: (Gaussian(), (Gaussian, Multivariate, Binned)),
 }
-"""For each reader, the event model it has by default, those that suit it, and the rule."""
+"""For each reader, the event model it has by default, and those that suit it."""
 
 
 class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,13 +105,17 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if part is not None and (isinstance(part, type) or not hasattr(part, method)):
                 raise ValueError(f"view `{self.name}`: `{name}` must be an instance, not {part!r}")
         self._replace(reader=self._typed(self.reader), event_model=self._typed(self.event_model))
-        default, fitting, rule = _SUITS.get(type(self.reader), (None, (EventModel,), ""))
+        default, fitting = _SUITS.get(type(self.reader), (None, (EventModel,)))
         if self.event_model is None:
             if default is None:
                 raise ValueError(f"view `{self.name}`: a reader of your own needs an `event_model`")
             self._replace(event_model=default)
         if not (self.is_own or isinstance(self.event_model, fitting)):
-            raise ValueError(f"view `{self.name}`: {rule}")
+            allowed = " or ".join(kind.__name__ for kind in fitting)
+            raise ValueError(
+                f"view `{self.name}`: the reader {type(self.reader).__name__} needs the event model "
+                f"{allowed}, not {type(self.event_model).__name__}"
+            )
 
     def _typed(self, part: object) -> object:
         """Return one of our readers or event models with its numbers as declared, 400 as 400.0.
@@ -181,7 +176,9 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             The features do not determine the fields.
         """
         if not isinstance(self.reader, Reader):
-            raise ValueError("a reader of your own cannot write the fields it reads")
+            raise ValueError(
+                "messages cannot be drawn: a reader of your own cannot turn features back into fields"
+            )
         return self.reader.written(drawn)
 
     def statistic(self, counts: CountStore, twins: Twins, *, rounded: bool) -> Statistic:
@@ -225,7 +222,10 @@ def _of_one_field(name: str, event_model: object) -> object:
     if not isinstance(event_model, Multinomial):
         return event_model
     if event_model.weight == "log" or event_model.complement:
-        raise ValueError(f"view `{name}`: a category is one draw; use a categorical")
+        raise ValueError(
+            f"view `{name}`: a category is one draw, without `weight` or `complement`; "
+            "use the event model Categorical"
+        )
     return Categorical(event_model.smoothing, event_model.unknown)
 
 

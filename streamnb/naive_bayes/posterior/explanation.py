@@ -1,8 +1,10 @@
-"""Explanations: the difference between two classes' scores as a sum of contributions.
+"""Explanations: what each part of a message contributes for one class and against another.
 
-An explanation is of a pair of classes (a, b). ``u_a - u_b`` is the sum of the prior's (or the offset's)
-part, one part per token, and one part for everything else the model looked at. The parts add up to the
-difference within 1e-9; tokens that are not listed are summed under ``other_tokens``.
+An explanation is of a pair of classes (a, b) and of their ``u``, whose softmax is the posterior (before the
+calibrated head corrects it for wrong labels). ``u_a - u_b``, the log ratio of the posteriors, is the sum of
+the prior's (or the offset's) part, one part per token, and one part for everything else the model looked at.
+The parts add up to the difference within 1e-9; tokens that are not listed are summed under
+``other_tokens``.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class Part(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """A pair of classes and the contributions to their difference.
+    """A pair of classes and the contributions to ``u_a - u_b``.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ def sums_of_others(values: Sequence[float]) -> list[float]:
 def never_labelled(
     posterior: Sequence[float], active: Sequence[int], declared: Sequence[int], n_classes: int, d: float
 ) -> list[float]:
-    """Return the posterior over all classes; each that was declared and never labelled has ``1 / (d + C)``.
+    """Return the posterior over all classes; each that was declared and never learned has ``1 / (d + C)``.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ class BinCounts:
             else:
                 known = key in self.learned and (x, class_index, weight) in self.learned[key].waiting
             if not known:
-                raise ValueError(f"{key!r} was not learned that often; nothing was unlearned")
+                raise ValueError(f"less of {key!r} was learned than would be removed; nothing was changed")
 
     def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Subtract named numbers from the counts; the edges stay. Call `check_removable` first."""
@@ -140,7 +140,9 @@ class BinCounts:
         for key, theirs in other.learned.items():
             mine = self.learned.get(key)
             if mine is not None and theirs.fixed and mine.fixed and mine.fixed != theirs.fixed:
-                raise ValueError(f"{key!r} has settled on different bin edges; nothing was merged")
+                raise ValueError(
+                    f"the two models learned different bin edges for {key!r}; nothing was merged"
+                )
 
     def check_subtractable(self, other: BinCounts, classes: Sequence[int]) -> None:
         """Raise ``ValueError`` if the other statistic has learned more than this one, or has other edges."""

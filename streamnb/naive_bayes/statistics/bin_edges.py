@@ -181,7 +181,7 @@ class LearnedEdges:
         if self.fixed is not None:
             return self._binned([(x, class_index, weight)])
         if (x, class_index, weight) not in self.waiting:
-            raise ValueError(f"{x!r} was not learned that often; nothing was unlearned")
+            raise ValueError(f"less of {x!r} was learned than would be removed; nothing was changed")
         self.waiting.remove((x, class_index, weight))
         return []
 
@@ -210,7 +210,7 @@ class LearnedEdges:
             theirs, ours = (f"{e.bins} bins after {e.warm_up} numbers" for e in (other, self))
             raise ValueError(f"cannot merge: different bins, {theirs} and {ours}")
         if self.fixed is not None and other.fixed is not None and self.fixed != other.fixed:
-            raise ValueError("counts under different bin edges do not merge; nothing was merged")
+            raise ValueError("counts under different bin edges cannot be merged; nothing was merged")
         self.fixed = self.fixed or other.fixed
         for x, c, weight in other.waiting:
             insort(self.waiting, (x, classes[c], weight))

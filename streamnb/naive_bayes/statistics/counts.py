@@ -93,7 +93,7 @@ class ViewCounts:
         for token, f in features.items():
             row = rows.get(token)
             if (row[class_index] if row is not None else 0.0) < f * weight:
-                raise ValueError(f"{token!r} was not learned that often; nothing was unlearned")
+                raise ValueError(f"less of {token!r} was learned than would be removed; nothing was changed")
         total = 0.0
         for token, f in features.items():
             n = f * weight

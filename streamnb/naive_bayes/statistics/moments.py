@@ -74,7 +74,7 @@ class Moments:
         if abs(n) <= WEIGHT_ROUNDING * weight:
             n = 0.0
         if n < 0:
-            raise ValueError("that number was not learned that often; nothing was unlearned")
+            raise ValueError(f"less of {x!r} was learned than would be removed; nothing was changed")
         if n == 0:
             self.n[class_index] = self.mean[class_index] = self.squares[class_index] = 0.0
             return

@@ -154,13 +154,13 @@ class Scatter:
         if not values:
             return
         if not all(name in self.index for name in values):
-            raise ValueError("those numbers were not learned that often; nothing was unlearned")
+            raise ValueError("less of these numbers was learned than would be removed; nothing was changed")
         where, v, _ = self._place(values, class_index)
         before = self.n[where].copy()
         n = before - weight
         n[np.abs(n) <= SCATTER_ROUNDING * before] = 0.0
         if bool((n < 0).any()):
-            raise ValueError("those numbers were not learned that often; nothing was unlearned")
+            raise ValueError("less of these numbers was learned than would be removed; nothing was changed")
         some = n > 0
         step = np.where(some, v[:, None] - self.mean[where], 0.0)
         per_n = np.divide(weight, n, out=np.zeros_like(n), where=some)
@@ -195,7 +195,7 @@ class Scatter:
             where, _, _ = self._place(values, class_index)
             known = bool((self.n[where] >= weight * (1 - SCATTER_ROUNDING)).all())
         if not known:
-            raise ValueError("those numbers were not learned that often; nothing was unlearned")
+            raise ValueError("less of these numbers was learned than would be removed; nothing was changed")
 
     def fade(self, factor: float) -> None:
         """Multiply all weights, and drop the pairs and names whose weight becomes negligible."""

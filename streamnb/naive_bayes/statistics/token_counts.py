@@ -217,7 +217,9 @@ class TokenCounts(Generic[T]):
             held = row[c] if row is not None else 0.0
             if held < amount * (1 - WEIGHT_ROUNDING) and not (self.rounded and amount < FORGOTTEN):
                 if not self.store.evicted_tokens:
-                    raise ValueError(f"{token!r} was not learned that often; nothing was changed")
+                    raise ValueError(
+                        f"less of {token!r} was learned than would be removed; nothing was changed"
+                    )
                 short += 1
             if held > 0:
                 amounts[token] = to_subtract(held, amount, rounded=self.rounded)

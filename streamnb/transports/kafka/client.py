@@ -112,7 +112,7 @@ def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: 
         return kind(**passed, **owned, kafka_client=net_client)
     except (KafkaConfigurationError, ValueError, TypeError, AssertionError, RuntimeError) as error:
         _close(begun)
-        hint = "Correct the setting named above."
+        hint = "Correct that setting."
         raise SettingsError(f"kafka-python rejects its settings: {error}.", hint) from None
     except (KafkaError, OSError) as error:
         failure, refused = (begun[-1].failure, begun[-1].refused()) if begun else (None, False)

@@ -178,7 +178,7 @@ def test_a_bad_row_refuses_the_batch_whole() -> None:
     model = MultinomialNB()
     with pytest.raises(ValueError, match="count of 'a'"):
         model.learn_many(pd.DataFrame({"a": [1, -1]}), pd.Series(["ham", "spam"]))
-    with pytest.raises(ValueError, match="a batch is a frame"):
+    with pytest.raises(ValueError, match="a batch must be a frame"):
         model.learn_many({"a": 1}, ["ham"])
     assert model.class_counts_ == {}
 

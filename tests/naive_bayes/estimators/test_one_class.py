@@ -200,10 +200,10 @@ def test_text_names_the_fields_of_words() -> None:
     assert set(model.state.counts["words"].rows) == {"win", "money"}
     assert set(model.state.counts["categories"].rows) == {'text="red"'}
     assert NaiveBayes(text="body", head="calibrated").state.views[0].reader == Words(("body",))
-    with pytest.raises(ValueError, match="`text` goes without `views`"):
+    with pytest.raises(ValueError, match="give either `text` or `views`"):
         NaiveBayes(TEXT_ONLY, text="body")
     for nothing in ([], [3]):
-        with pytest.raises(ValueError, match="`text` names at least one field"):
+        with pytest.raises(ValueError, match="`text` must name at least one field"):
             NaiveBayes(text=nothing)  # type: ignore[arg-type]
 
 

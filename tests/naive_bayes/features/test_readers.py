@@ -199,8 +199,8 @@ def test_a_flag_is_no_text() -> None:
     ],
 )
 def test_readers_and_event_models_must_suit(reader: Any, event_model: Any) -> None:  # noqa: ANN401
-    """The error names the view and states which event model goes with which reader."""
-    with pytest.raises(ValueError, match=r"view `v`: .* goe?s? with"):
+    """The error names the view and states which event model the reader needs."""
+    with pytest.raises(ValueError, match=r"view `v`: the reader \w+ needs the event model .*, not "):
         View("v", reader, event_model)
 
 

@@ -300,7 +300,7 @@ def test_each_is_whole_for_itself() -> None:
 
 def test_the_peers_rule_has_nothing_whole() -> None:
     """Its tokens contain no marks, so the option is refused."""
-    with pytest.raises(ValueError, match='goes with the rule "unicode"'):
+    with pytest.raises(ValueError, match='needs the rule "unicode"'):
         Tokenizer(rule="words", keep_whole=("urls",))
 
 

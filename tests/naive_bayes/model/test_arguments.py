@@ -32,11 +32,11 @@ WRONG: dict[str, tuple[Any, str]] = {
         lambda: any_model(TEXT_ONLY, head="calibrate"),
         '`head` must be "calib',
     ),
-    "a reader as a view": (lambda: any_model([any_words()]), r"`views` is a list of View\("),
-    "a tuple as a view": (lambda: any_model([("w", any_words())]), r"`views` is a list of View\("),
+    "a reader as a view": (lambda: any_model([any_words()]), r"`views` must be a list of View\("),
+    "a tuple as a view": (lambda: any_model([("w", any_words())]), r"`views` must be a list of View\("),
     "a view as the views": (
         lambda: any_model(any_view("w", any_words())),
-        r"`views` is a list of View\(",
+        r"`views` must be a list of View\(",
     ),
     "a dict as a prior": (lambda: any_model(prior={"a": 0.5}), "`prior` must be one of"),
     "no room for a class": (
@@ -45,19 +45,22 @@ WRONG: dict[str, tuple[Any, str]] = {
     ),
     "more classes than room": (
         lambda: any_model(classes=[*"abc"], classes_max=2),
-        "`classes_max` must be at least",
+        "`classes_max` must be at least 3, not 2",
     ),
-    "a text as the classes": (lambda: any_model(classes="ab"), "`classes` is a list of labels"),
-    "one name as fields": (lambda: any_words("subject"), "`fields` is a tuple of names"),
-    "one name as fields of pairs": (lambda: any_pairs(fields="subject"), "`fields` is a tuple of names"),
+    "a text as the classes": (lambda: any_model(classes="ab"), "`classes` must be a list of labels"),
+    "one name as fields": (lambda: any_words("subject"), "`fields` must be a tuple of names"),
+    "one name as fields of pairs": (lambda: any_pairs(fields="subject"), "`fields` must be a tuple of names"),
     "fields as one name": (lambda: any_flags(("urgent",)), r"for several write fields=\('urgent',\)"),
-    "fields of a block that are a text": (lambda: any_numbers(fields="a"), "`fields` is a tuple of names"),
+    "fields of a block that are a text": (
+        lambda: any_numbers(fields="a"),
+        "`fields` must be a tuple of names",
+    ),
     "a class as an event model": (lambda: any_view("w", any_words(), Multinomial), "must be an instance"),
     "a class as a reader": (lambda: any_view("w", Words), "`reader` must be an instance"),
     "a text as a reader": (lambda: any_view("w", "words"), "`reader` must be an instance"),
     "a column's name as labels": (
         lambda: any_model().learn_many([{"a": 1.0}] * 5, "queue"),
-        "`y` holds the labels themselves",
+        "`y` must be the labels themselves",
     ),
     "a class that was never learned": (
         lambda: any_model(TEXT_ONLY).unlearn_one({"text": "a"}, "x"),
@@ -65,7 +68,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     ),
     "a category that counts logarithms": (
         lambda: any_view("c", Category("kind"), Multinomial(weight="log")),
-        "a category is one draw; use a categorical",
+        "use the event model Categorical",
     ),
 }
 

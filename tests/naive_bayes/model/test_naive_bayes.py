@@ -355,7 +355,7 @@ def test_a_message_that_cannot_be_used_changes_nothing(
     before, scores = _frozen(model), model.predict_proba_one(GOOD)
     bad: Row = ({**GOOD, **fields}, label, weight)  # type: ignore[assignment]
     for rows in ([bad], [(GOOD, "spam", 1.0), bad, (GOOD, "new", 1.0)]):
-        with pytest.raises(ValueError, match=r"must|cannot|labels are|holds"):
+        with pytest.raises(ValueError, match=r"must|cannot|holds"):
             model.step(_batch(rows))
         assert _frozen(model) == before
     assert model.predict_proba_one(GOOD) == scores

@@ -551,9 +551,9 @@ def test_by_position_a_part_is_taken_as_of_its_own_end() -> None:
     a.merge(b)
 
     assert a.state.class_counts[0] < twice.state.class_counts[0]
-    with pytest.raises(ValueError, match="do not count the same"):
+    with pytest.raises(ValueError, match="settings that their counts depend on"):
         a.merge(_makes(VIEWS["words"], half_life_messages=5.0))
-    with pytest.raises(ValueError, match="do not count the same"):
+    with pytest.raises(ValueError, match="settings that their counts depend on"):
         a.merge(_makes(VIEWS["words"]))
 
 
