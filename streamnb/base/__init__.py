@@ -34,11 +34,12 @@ from streamnb.base.offsets import Account, Accounts, check_accounts, from_rows, 
 from streamnb.base.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start, Transactions
 from streamnb.base.record import Headers, Partition, RecordBatch, Unreadable
 from streamnb.base.score_rows import ScoreRows
-from streamnb.base.snapshot import Snapshot, differences, fingerprint
+from streamnb.base.snapshot import INDEX_SECTIONS, Snapshot, differences, fingerprint
 
 __all__ = [
     "COUNTED_MAX",
     "HINT",
+    "INDEX_SECTIONS",
     "NUMBER_MAX",
     "TIME_MAX_S",
     "WEIGHT_MAX",

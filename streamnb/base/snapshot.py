@@ -15,6 +15,9 @@ import orjson
 from streamnb.base.frozen import Section
 from streamnb.base.offsets import Accounts
 
+INDEX_SECTIONS = frozenset({"index", "index_before", "index_state"})
+"""The hash table of the tokens, which is in a snapshot only so that it need not be built again."""
+
 
 @dataclass(slots=True)
 class Snapshot:
@@ -63,6 +66,14 @@ class Snapshot:
     def numbered(self, sequence: int) -> Self:
         """Return a copy of the snapshot with this sequence number."""
         return replace(self, sequence=sequence)
+
+    def without_index(self) -> Self:
+        """Return a copy without the hash table of the tokens; a store that restores it builds another.
+
+        The table's key is in the file, and who knows it can choose words that collide. So the table is kept
+        where an engine resumes, and left out where a model begins from a file that others may have read.
+        """
+        return replace(self, sections={k: v for k, v in self.sections.items() if k not in INDEX_SECTIONS})
 
 
 def fingerprint(settings: Mapping[str, object]) -> str:

@@ -55,7 +55,7 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
             "the old one learned is dropped, and the new one starts empty.",
         )
     if not differences(before.get("views"), model.state_settings()["views"]):
-        return replace(snapshot, statistics={**snapshot.statistics, "message": message})
+        return replace(snapshot.without_index(), statistics={**snapshot.statistics, "message": message})
     _, old = restore_model(snapshot)
     try:
         kept, new, dropped = views = grow(model.state, old.state)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from streamnb import __version__
-from streamnb.base import Snapshot
+from streamnb.base import INDEX_SECTIONS, Snapshot
 from streamnb.config.renamed import without_fixed
 from streamnb.config.settings import Settings, decode_settings
 from streamnb.engine import SystemClock, check_statistics
@@ -25,7 +25,7 @@ _FIELDS: Mapping[str, Callable[[MessageFields], tuple[str, ...]]] = {
 }
 """The fields of the message that a reader may name, by what it reads."""
 
-_LATER_SECTIONS = {"index", "index_before", "index_state", "guard_sources"}
+_LATER_SECTIONS = INDEX_SECTIONS | {"guard_sources"}
 """Sections that a snapshot may have although the model has learned nothing yet."""
 
 _OF_THE_MODEL = ("model", "tokens", "views", "prior", "forgetting", "message", "output")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from streamnb.base import HINT, Digest, Section, Sections, section, statement
+from streamnb.base import HINT, INDEX_SECTIONS, Digest, Section, Sections, section, statement
 from streamnb.base import changed as changed_digest
 from streamnb.errors import SnapshotError
 from streamnb.storage.container import Contents
@@ -22,7 +22,6 @@ from streamnb.storage.tables import Tables, changed, each_view
 
 _BLOCKS = {"category": "categories", "number": "numbers"}
 _UNCOUNTED = {"number", "numbers"}
-_INDEX = {"index", "index_before", "index_state"}  # the hashes of the tokens change; a reader builds it again
 _GROWTH_MAX = 1 << 30  # bytes that the names of fields may add to the tokens
 
 
@@ -116,7 +115,8 @@ def _with_sums(contents: Contents, views: list[_View]) -> Contents:
     prefixes = [f"{view.field}=".encode() if view.kind == "category" else b"" for view in counted]
     if any(prefixes):
         sections |= _tokens(sections, [view.name for view in counted], prefixes, names, removed, added)
-        sections = {key: array for key, array in sections.items() if key not in _INDEX}
+        # The hashes of the tokens change, so a reader builds the index again.
+        sections = {key: array for key, array in sections.items() if key not in INDEX_SECTIONS}
     digest: Any = header["digest"]
     model: Any = header["statistics"]
     parts = (

@@ -61,7 +61,7 @@ def merged(first: Snapshot, second: Snapshot, *, statistics_only: bool = False) 
 
     if not statistics_only:
         _check_apart(first, second)
-    _, model = restore_model(first)
+    _, model = restore_model(first.without_index())
     _, other = restore_model(second)
     try:
         model.merge(other)

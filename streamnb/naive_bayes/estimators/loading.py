@@ -66,7 +66,7 @@ def load(path: Path | str) -> NaiveBayes:
     >>> again.predict_one({"text": "money"})
     'spam'
     """
-    snapshot = read_snapshot(Path(path), memory)
+    snapshot = read_snapshot(Path(path), memory).without_index()
     try:
         model = _built(snapshot.settings)
     except ValueError as error:

@@ -39,10 +39,12 @@ from streamnb import (
     Words,
 )
 from streamnb.base import Label, Snapshot
+from streamnb.cli.snapshot.merge import merged
 from streamnb.config import (
     build_decoder,
     build_model,
     decode_settings,
+    grown,
     load_snapshot,
     restore_model,
     snapshot_of,
@@ -305,3 +307,24 @@ def test_plain_settings_leave_out_defaults() -> None:
     tables = plain.typed(described)
     assert (tables.views, tables.model.max_tokens, tables.model.head) == (TEXT_ONLY, 99, "calibrated")
     assert NaiveBayes(**plain.parameters(tables)).state_settings() == NaiveBayes(TEXT_ONLY).state_settings()
+
+
+@pytest.mark.skipif(not streamnb.naive_bayes.compiled, reason="the plain store has no hash table")
+def test_F19_a_life_that_begins_from_a_file_draws_its_own_key(tmp_path: Path) -> None:
+    """`load`, `run --from` and `merge`; with the key of a file one could choose words that collide."""
+
+    def key(model: NaiveBayes) -> object:
+        return model.freeze().sections["index_state"].tolist()[1]
+
+    model = taught(lambda: NaiveBayes([View("w", Words())]), FIELDS)
+    model.save(tmp_path / "m.snb")
+    held = load_snapshot(tmp_path / "m.snb")
+    assert held.sections["index_state"].tolist()[1] == key(model)
+    settings, resumed = restore_model(held)
+    assert key(resumed) == key(model)
+    begun = grown(settings, load_snapshot(tmp_path / "m.snb"), tmp_path / "m.snb")
+    lives = [streamnb.load(tmp_path / "m.snb"), restore_model(begun)[1]]
+    both = merged(load_snapshot(tmp_path / "m.snb"), load_snapshot(tmp_path / "m.snb"), statistics_only=True)
+    keys = [key(life) for life in lives] + [both.sections["index_state"].tolist()[1]]
+    assert len({key(model), *keys}) == 4
+    assert all(life.digest() == model.digest() for life in lives)
