@@ -125,11 +125,20 @@ class Source(Protocol):
     def end_offsets(self) -> Mapping[Partition, int] | None:
         """Return the offset after the current last record per partition; ``None`` if it cannot be known."""
 
+    def written_offsets(self) -> Mapping[Partition, int] | None:
+        """Return the offset after the last record written, also in a transaction that is still open.
+
+        It may be a second old. Where `end_offsets` is lower, an open transaction holds records back.
+        """
+
     def finished(self) -> bool:
         """Return whether the source has ended for good, as at the end of a file."""
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Publish the positions of a snapshot for tools that show lag; streamnb never reads them back."""
+        """Publish the positions of a snapshot for tools that show lag; streamnb never reads them back.
+
+        Another thread than the one that polls calls this, `end_offsets` and `written_offsets`.
+        """
 
     def close(self) -> None:
         """Release the log. Closing twice does nothing."""

@@ -26,6 +26,7 @@ from streamnb.engine import (
     Engine,
     EngineSettings,
     Guard,
+    Lag,
     Metrics,
     Model,
     Pace,
@@ -289,10 +290,12 @@ def assemble(
         clock=clock,
         transactions=transactions,
     )
+    lag = Lag(source, clock, metrics)
     taken = Snapshots(
         model=model,
         progress=progress,
         source=source,
+        lag=lag,
         delivery=delivery,
         writer=SnapshotWriter(store, snapshots, pace, clock, metrics),
         evaluation=evaluation,
@@ -321,6 +324,7 @@ def assemble(
         ),
         delivery=delivery,
         snapshots=taken,
+        lag=lag,
         progress=progress,
         settings=settings,
         pace=pace,

@@ -14,6 +14,7 @@ from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.delivery import Delivery
 from streamnb.engine.engine import Engine
 from streamnb.engine.guard import Guard, GuardSettings
+from streamnb.engine.lag import Lag
 from streamnb.engine.metrics import Metrics, MetricsSettings
 from streamnb.engine.model import Model
 from streamnb.engine.preconditions import check_statistics, starting_point
@@ -34,6 +35,7 @@ __all__ = [
     "EngineSettings",
     "Guard",
     "GuardSettings",
+    "Lag",
     "Metrics",
     "MetricsSettings",
     "Model",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from streamnb.base import Clock, RecordBatch, Snapshot, Source, positions
 from streamnb.engine.delivery import Delivery
+from streamnb.engine.lag import Lag
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.preconditions import is_same_log
 from streamnb.engine.processing import Processing
@@ -35,6 +36,7 @@ class Engine:
     processing : Processing
     delivery : Delivery
     snapshots : Snapshots
+    lag : Lag
     progress : Progress
         The one that the other parts share.
     settings : EngineSettings
@@ -50,6 +52,7 @@ class Engine:
     processing: Processing
     delivery: Delivery
     snapshots: Snapshots
+    lag: Lag
     progress: Progress
     settings: EngineSettings
     pace: Pace
@@ -112,11 +115,13 @@ class Engine:
                 self._commit()
             if not delivery.is_open():
                 self.snapshots.tend()  # 6. and 7.
+            self.lag.tend(self.progress.next_offsets)
             self._note_caught_up(began_s)
             if self._is_finished():
                 break
         self._commit()
         self.snapshots.take()
+        self.lag.finish(self.progress.next_offsets(), at_end=not self._stopping)
         self.summary.seconds = self.clock.monotonic_s() - began_s
         self.summary.digest = self.processing.model.classifier.digest()
         return self.summary
@@ -125,6 +130,7 @@ class Engine:
         """Close source, sinks and snapshot store, after a snapshot that is being written was finished."""
         writer = self.snapshots.writer
         writer.close()
+        self.lag.close()
         self.source.close()
         self.delivery.close()
         writer.store.close()

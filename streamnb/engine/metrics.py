@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.registry import Collector
 
-from streamnb.base import Accounts, Source
+from streamnb.base import Accounts, Partition
 from streamnb.engine.metrics_server import serve_metrics
 from streamnb.errors import TransportError
 from streamnb.wire import REASONS
-
-_log = logging.getLogger("streamnb.engine")
 
 
 class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,6 +98,12 @@ class Metrics:
         self.lag = Gauge(
             "streamnb_lag_records", "Records not yet read", ["topic", "partition"], registry=self.registry
         )
+        self.written_lag = Gauge(
+            "streamnb_lag_written_records",
+            "Records not yet read, with those that an open transaction holds back",
+            ["topic", "partition"],
+            registry=self.registry,
+        )
 
     def show(self, evaluation: Collector) -> None:
         """Show the figures of an evaluation; they replace those of an earlier engine."""
@@ -136,15 +140,16 @@ class Metrics:
         for partition, account in accounts.items():
             self.unaccounted.labels(partition.topic, str(partition.number)).set(account.balance())
 
-    def note_lag(self, source: Source, accounts: Accounts) -> None:
-        """Show the next offset of each partition, and its number of records not yet read."""
-        try:
-            ends = source.end_offsets() or {}
-        except TransportError as error:  # the lag is only shown; a poll will raise if the brokers are gone
-            _log.warning("the lag is not known: %s", error)
-            return
-        for partition, account in accounts.items():
+    def note_lag(
+        self,
+        next_offsets: Mapping[Partition, int],
+        ends: Mapping[Partition, int],
+        written: Mapping[Partition, int],
+    ) -> None:
+        """Show each partition's next offset, and how far it is before the two ends that are known."""
+        for partition, at in next_offsets.items():
             labels = (partition.topic, str(partition.number))
-            self.next_offset.labels(*labels).set(account.next_offset)
-            if (end := ends.get(partition)) is not None:
-                self.lag.labels(*labels).set(max(0, end - account.next_offset))
+            self.next_offset.labels(*labels).set(at)
+            for gauge, found in ((self.lag, ends), (self.written_lag, written)):
+                if (end := found.get(partition)) is not None:
+                    gauge.labels(*labels).set(max(0, end - at))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from streamnb.base import Clock, Snapshot, Source, check_accounts, positions
 from streamnb.engine.delivery import Delivery
+from streamnb.engine.lag import Lag
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.model import Model
 from streamnb.engine.preconditions import is_same_log
@@ -30,6 +31,8 @@ class Snapshots:
     model : Model
     progress : Progress
     source : Source
+        Asked whether its log is still the same before each snapshot is written.
+    lag : Lag
         Told how far each snapshot reaches.
     delivery : Delivery
         Flushed before each snapshot is written.
@@ -45,6 +48,7 @@ class Snapshots:
     model: Model
     progress: Progress
     source: Source
+    lag: Lag
     delivery: Delivery
     writer: SnapshotWriter
     evaluation: LiveEvaluation
@@ -141,9 +145,9 @@ class Snapshots:
         if kept is None:
             return
         if self.delivery.transactions is None:  # transactions commit offsets themselves, and higher ones
-            self.source.commit({p: account.next_offset for p, account in kept.accounts.items()})  # 5. Commit
+            offsets = {p: account.next_offset for p, account in kept.accounts.items()}
+            self.lag.commit(offsets, progress.next_offsets())  # 5. Commit
         progress.summary.snapshots += 1
-        self.metrics.note_lag(self.source, progress.accounts)
         _log.info("snapshot %d holds %s", kept.sequence, positions(kept.accounts))
         if figures := self.evaluation.sentence():
             _log.info("%s", figures)

@@ -131,6 +131,10 @@ class JsonlSource:
         """Return ``None``: the number of lines is unknown before all are read."""
         return None
 
+    def written_offsets(self) -> Mapping[Partition, int] | None:
+        """Return ``None``, for the same reason."""
+        return None
+
     def finished(self) -> bool:
         """Return whether `poll` has returned the last line; true at the latest after an empty `poll`."""
         return self._reader is not None and self._reader.ended

@@ -217,6 +217,10 @@ class MemorySource:
         """Return the offset after each partition's last record; marks have no offset."""
         return dict(zip(self._log.partitions(), self._log.end, strict=True))
 
+    def written_offsets(self) -> Mapping[Partition, int] | None:
+        """Return the same: what is in the log was committed."""
+        return self.end_offsets()
+
     def finished(self) -> bool:
         """Return whether `poll` has reached an `END` mark since the source was opened."""
         return self._finished

@@ -9,11 +9,10 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client import generate_latest
 
-from streamnb.base import Account, Partition
+from streamnb.base import Partition
 from streamnb.engine.metrics import Metrics, MetricsSettings
 from streamnb.errors import TransportError
 from streamnb.evaluation.live import LiveEvaluation
-from streamnb.transports.memory import MemoryLog, MemorySource
 
 
 def free_port() -> int:
@@ -32,26 +31,17 @@ def test_two_engines_count_for_themselves() -> None:
     assert second.registry.get_sample_value("streamnb_records_total", {"outcome": "scored"}) is None
 
 
-def source_of(topic: str, n: int) -> MemorySource:
-    """Return a source whose only partition has `n` records."""
-    log = MemoryLog(topic=topic)
-    for _ in range(n):
-        log.append(b"{}")
-    source = MemorySource(log)
-    source.open({}, "earliest")
-    return source
-
-
 def test_next_offset_and_lag_of_a_partition_are_shown() -> None:
     """The lag is shown where the log's end is known, and is never below 0."""
     metrics = Metrics()
-    labels = {"topic": "mail", "partition": "0"}
-    metrics.note_lag(source_of("mail", 0), {Partition("mail", 2): Account(0, 40)})
+    labels, mail = {"topic": "mail", "partition": "0"}, Partition("mail", 0)
+    metrics.note_lag({Partition("mail", 2): 40}, {mail: 0}, {mail: 0})
     assert metrics.registry.get_sample_value("streamnb_next_offset", labels | {"partition": "2"}) == 40
     assert metrics.registry.get_sample_value("streamnb_lag_records", labels | {"partition": "2"}) is None
-    metrics.note_lag(source_of("mail", 47), {Partition("mail", 0): Account(0, 40)})
+    metrics.note_lag({mail: 40}, {mail: 47}, {mail: 50})
+    assert metrics.registry.get_sample_value("streamnb_lag_written_records", labels) == 10
     assert metrics.registry.get_sample_value("streamnb_lag_records", labels) == 7
-    metrics.note_lag(source_of("mail", 47), {Partition("mail", 0): Account(0, 48)})
+    metrics.note_lag({mail: 48}, {mail: 47}, {})
     assert metrics.registry.get_sample_value("streamnb_lag_records", labels) == 0
 
 
@@ -59,7 +49,7 @@ def test_a_topic_cannot_write_lines_of_its_own() -> None:
     """Quotes and line ends in a topic's name are escaped."""
     metrics = Metrics()
     topic = 'a"} 1\nforged 7'
-    metrics.note_lag(source_of(topic, 1), {Partition(topic, 0): Account(0, 1)})
+    metrics.note_lag({Partition(topic, 0): 1}, {Partition(topic, 0): 1}, {})
     page = generate_latest(metrics.registry).decode()
     assert "forged" in page
     assert not re.search(r"(?m)^forged", page)

@@ -16,7 +16,7 @@ from streamnb.errors import SettingsError, TransportError
 from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_partitions
 
 try:
-    from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection
+    from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection, Uuid
     from confluent_kafka.admin import AdminClient, NewTopic, TopicDescription
 except ImportError as error:
     raise SettingsError(
@@ -290,3 +290,11 @@ def create_topics(client: Mapping[str, object], topics: Mapping[str, int]) -> No
             raise TransportError(what, "Read the brokers' logs.")
         time.sleep(0.05)
     check_partitions({name: len(topic.partitions) for name, topic in found.items()}, topics)
+
+
+def topic_id(found: Uuid | None) -> str:
+    """Return a topic's id in Kafka's notation, or an empty string if the broker is too old to have one."""
+    if found is None or set(str(found)) == {"A"}:  # sixteen zero bytes
+        return ""
+    # Kafka uses URL-safe base64 without padding.
+    return str(found).replace("+", "-").replace("/", "_").rstrip("=")

@@ -15,11 +15,11 @@ partitions, so that a snapshot made with one client resumes with the other. Two 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from operator import methodcaller
 
-from streamnb.base import Headers, Partition, RecordBatch, Start, Unreadable
+from streamnb.base import Partition, RecordBatch, Start
 from streamnb.errors import TransportError
 from streamnb.transports.confluent.client import (
     REQUEST_TIMEOUT_S,
@@ -33,20 +33,22 @@ from streamnb.transports.confluent.client import (
     librdkafka_settings,
     log,
     reason,
+    topic_id,
     translated,
 )
+from streamnb.transports.confluent.records import batch_of
 from streamnb.transports.confluent.sink import ConfluentSink
 from streamnb.transports.topics import TopicSource, position_lost, starting_positions
 
 from confluent_kafka import (  # isort: skip  the client module reports a missing package first
     Consumer,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     TopicPartition,
-    Uuid,
 )
-from confluent_kafka.admin import AdminClient  # isort: skip
+from confluent_kafka.admin import AdminClient, OffsetSpec  # isort: skip
 
 __all__ = ["ConfluentSink", "ConfluentSource", "create_topics", "describe_topics"]
 
@@ -54,6 +56,8 @@ COMMIT_TIMEOUT_S = 3.0
 COMMIT_STEP_S = 0.01
 LOOK_AGAIN_S = 60.0  # between two requests for new partitions
 LEADER_WAIT_S = 0.1
+CLOSE_WAIT_S = 1.0
+WRITTEN_AGE_S = 1.0
 IDENTITY_TIMEOUT_S = 10.0  # each snapshot waits for it, the one at a stop too, which has 20 s
 # The side consumer joins no group, but librdkafka 2.16 waits a session timeout in `close` if the user may not
 # read the group: 45 s by default.
@@ -61,7 +65,6 @@ SIDE_CONSUMER = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 1000}
 # If the user may not read the group, librdkafka looks for its coordinator forever and reports nothing.
 NO_ANSWER = f"no answer within {COMMIT_TIMEOUT_S:.0f} s; check that this user may read the group"
 NO_GROUP = "streamnb"  # librdkafka requires a `group.id`; under this one it joins and commits nothing
-NO_TIMESTAMP = 0  # the timestamp type of a record without one
 
 _END = KafkaError._PARTITION_EOF
 _GONE = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
@@ -82,12 +85,6 @@ _RETRIED = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.REQUEST_TIMED_OUT,
 }
-
-# For a header name that is not UTF-8, `Message.headers()` of confluent-kafka 2.16 sets an exception and still
-# returns a list, with a null pointer in it. CPython detects that if C code makes the call, and raises a
-# SystemError. A method call that the interpreter has specialised does not check, and the process crashes at
-# the null pointer. `methodcaller` calls from C. Call it once per message: the second call does not raise.
-_headers_of = methodcaller("headers")
 
 
 class ConfluentSource(TopicSource):
@@ -122,9 +119,12 @@ class ConfluentSource(TopicSource):
         self._connected = False
         self._consumer: Consumer | None = None
         self._side_consumer: Consumer | None = None
+        self._aside = threading.Lock()  # held while another thread than the one that polls asks the brokers
         self._unanswered = False
         self._answers: list[str] = []
         self._next_offsets: dict[Partition, int] = {}
+        self._written: dict[Partition, int] = {}
+        self._look_at_written_s = 0.0
         self._failure: TransportError | None = None
         self._look_again_s = time.monotonic() + LOOK_AGAIN_S
 
@@ -133,7 +133,7 @@ class ConfluentSource(TopicSource):
         admin = self._connected_admin()
         found = describe(admin, self._topics, self._settings, IDENTITY_TIMEOUT_S)
         cluster = cluster_id(admin, self._settings, self._errors, IDENTITY_TIMEOUT_S)
-        return self._identity(cluster, {name: _topic_id(one.topic_id) for name, one in found.items()})
+        return self._identity(cluster, {name: topic_id(one.topic_id) for name, one in found.items()})
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
         """Assign every partition of the topics and seek, by the rules of `Source.open`.
@@ -183,6 +183,8 @@ class ConfluentSource(TopicSource):
         if self._failure is not None:
             raise self._failure
         assert self._consumer is not None, "open() comes before poll()"
+        if time.monotonic() >= self._look_at_written_s:
+            self._look_at_written(self._consumer)
         with translated("Reading", self._settings):
             # `consume` alone would wait for all `records_max` records. `poll` waits only for the first.
             first = self._consumer.poll(timeout_ms / 1000)
@@ -193,6 +195,15 @@ class ConfluentSource(TopicSource):
         if self._failure is not None and not batches:
             raise self._failure
         return batches
+
+    def _look_at_written(self, consumer: Consumer) -> None:
+        """Keep the high watermarks of the last fetch: another thread could not ask for them during a poll."""
+        self._look_at_written_s = time.monotonic() + WRITTEN_AGE_S
+        found = {
+            one: consumer.get_watermark_offsets(TopicPartition(*one), cached=True)[1]
+            for one in self._next_offsets
+        }
+        self._written = {one: at for one, at in found.items() if at >= 0}
 
     def added(self) -> Mapping[Partition, int]:
         """Assign the partitions that the topics have gained, and return their first offsets.
@@ -248,7 +259,7 @@ class ConfluentSource(TopicSource):
             partition, found = Partition(*place), records.get(place, [])
             next_offset = max(ends.get(place, 0), found[-1].offset() + 1 if found else 0)
             if next_offset > self._next_offsets[partition]:
-                batches.append(_batch(partition, found, next_offset))
+                batches.append(batch_of(partition, found, next_offset))
                 self._next_offsets[partition] = next_offset
         return batches
 
@@ -268,9 +279,30 @@ class ConfluentSource(TopicSource):
 
     def end_offsets(self) -> Mapping[Partition, int]:
         """Return each partition's last stable offset now, the end of the log for `read_committed`."""
-        return self._ends(sorted(self._next_offsets))[1]
+        with self._aside:
+            return self._ends(sorted(self._next_offsets))[1]
+
+    def written_offsets(self) -> Mapping[Partition, int]:
+        """Return each partition's high watermark, from the last fetch or, before the first one, now."""
+        written = self._written
+        unknown = {
+            TopicPartition(*one): OffsetSpec.latest() for one in self._next_offsets if one not in written
+        }
+        if not unknown:
+            return written
+        with translated("Looking up the high watermarks", self._settings):
+            # The side consumer, which reads committed records, would return the last stable offsets.
+            answers = self._connected_admin().list_offsets(
+                unknown, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=IDENTITY_TIMEOUT_S
+            )
+            asked = {Partition(one.topic, one.partition): at.result().offset for one, at in answers.items()}
+        return written | asked
 
     def _commit_to_group(self, next_offsets: Mapping[Partition, int]) -> str:
+        with self._aside:
+            return self._commit_aside(next_offsets)
+
+    def _commit_aside(self, next_offsets: Mapping[Partition, int]) -> str:
         consumer = self._connected_side_consumer()
         offsets = [TopicPartition(*one, offset) for one, offset in next_offsets.items()]
         deadline_s = time.monotonic() + COMMIT_TIMEOUT_S
@@ -297,7 +329,12 @@ class ConfluentSource(TopicSource):
 
     def close(self) -> None:
         """Close both consumers and drop the admin client. Closing twice does nothing."""
-        opened = (self._consumer, self._side_consumer)
+        opened = [self._consumer]
+        if self._aside.acquire(
+            timeout=CLOSE_WAIT_S
+        ):  # closed under a request, librdkafka would use freed memory
+            opened.append(self._side_consumer)
+            self._aside.release()
         self._consumer = self._side_consumer = self._admin = None
         for consumer in opened:
             if consumer is not None:
@@ -338,21 +375,21 @@ class ConfluentSource(TopicSource):
     def _ends(self, partitions: Sequence[Partition]) -> tuple[dict[Partition, int], dict[Partition, int]]:
         """Return the first offset and the last stable offset of each partition."""
         begin, end = {}, {}
+        deadline_s = time.monotonic() + REQUEST_TIMEOUT_S
         for one in partitions:
             with translated(f"Looking up the ends of {one}", self._settings):
-                begin[one], end[one] = self._ends_of(TopicPartition(*one))
+                begin[one], end[one] = self._ends_of(TopicPartition(*one), deadline_s)
         return begin, end
 
-    def _ends_of(self, partition: TopicPartition) -> tuple[int, int]:
+    def _ends_of(self, partition: TopicPartition, deadline_s: float) -> tuple[int, int]:
         """Return the low watermark and the last stable offset; retry while a leader is being elected.
 
         librdkafka 2.16 retries a fetch in that case, but not this request.
         """
-        deadline_s = time.monotonic() + REQUEST_TIMEOUT_S
         while True:
             try:
                 low, high = self._connected_side_consumer().get_watermark_offsets(
-                    partition, REQUEST_TIMEOUT_S
+                    partition, max(deadline_s - time.monotonic(), LEADER_WAIT_S)
                 )
             except KafkaException as error:
                 if error.args[0].code() not in _LEADERLESS or time.monotonic() > deadline_s:
@@ -360,39 +397,3 @@ class ConfluentSource(TopicSource):
                 time.sleep(LEADER_WAIT_S)
             else:
                 return low, high
-
-
-def _topic_id(found: Uuid | None) -> str:
-    """Return a topic's id in Kafka's notation, or an empty string if the broker is too old to have one."""
-    if found is None or set(str(found)) == {"A"}:  # sixteen zero bytes
-        return ""
-    return (
-        str(found).replace("+", "-").replace("/", "_").rstrip("=")
-    )  # Kafka uses URL-safe base64 without padding
-
-
-def _batch(partition: Partition, messages: Sequence[Message], next_offset: int) -> RecordBatch:
-    headers: list[Headers] = []
-    unreadable: list[Unreadable] = []
-    readable: list[Message] = []
-    for message in messages:
-        try:
-            names = _headers_of(message)
-        except (SystemError, UnicodeDecodeError) as error:
-            offset = message.offset()
-            unreadable.append(Unreadable(offset, offset + 1, str(error.__cause__ or error)))
-        else:
-            # Kafka allows a header without a value; streamnb treats it as an empty value.
-            headers.append([(name, value or b"") for name, value in names] if names else ())
-            readable.append(message)
-    stamps = [message.timestamp() for message in readable]
-    return RecordBatch(
-        partition=partition,
-        offsets=[message.offset() for message in readable],
-        values=[message.value() for message in readable],
-        keys=[message.key() for message in readable],
-        timestamps_ms=[at_ms if kind != NO_TIMESTAMP else -1 for kind, at_ms in stamps],
-        headers=headers,
-        next_offset=next_offset,
-        unreadable=unreadable,
-    )

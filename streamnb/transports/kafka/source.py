@@ -234,13 +234,24 @@ class KafkaSource(TopicSource):
     def end_offsets(self) -> Mapping[Partition, int]:
         """Return each partition's last stable offset now, the end of the log for `read_committed`."""
         assert self._consumer is not None, "open() comes before end_offsets()"
+        return self._ends(list(self._next_offsets), IsolationLevel.READ_COMMITTED)
+
+    def written_offsets(self) -> Mapping[Partition, int]:
+        """Return each partition's high watermark, from the last fetch or, before the first one, now."""
+        consumer = self._consumer
+        assert consumer is not None, "open() comes before written_offsets()"
+        found = {one: consumer.highwater(one) for one in list(self._next_offsets)}
+        unknown = [one for one, at in found.items() if at is None]
+        asked = self._ends(unknown, IsolationLevel.READ_UNCOMMITTED) if unknown else {}
+        return {Partition(*one): at for one, at in sorted(found.items()) if at is not None} | asked
+
+    def _ends(self, partitions: Sequence[TopicPartition], isolation: IsolationLevel) -> dict[Partition, int]:
         admin = self._connected_admin()
         with translated("Looking up the ends of the topics", self._settings):
             # A broker answers the requests of one connection in order. The consumer's own request would wait
             # behind its fetch for up to `fetch_max_wait_ms`, so the admin client asks.
             ends = admin.list_partition_offsets(
-                dict.fromkeys(self._next_offsets, OffsetSpec.LATEST),
-                isolation_level=IsolationLevel.READ_COMMITTED,
+                dict.fromkeys(partitions, OffsetSpec.LATEST), isolation_level=isolation
             )
         return {Partition(*partition): end.offset for partition, end in sorted(ends.items())}
 

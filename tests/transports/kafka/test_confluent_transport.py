@@ -19,11 +19,10 @@ from deploy.kafka.broker import Broker
 from streamnb.base.record import Partition
 from streamnb.errors import DeliveryError, PositionError, SettingsError, TransportError
 from streamnb.storage import read_snapshot
-from streamnb.transports.confluent.client import OWNED
+from streamnb.transports.confluent.client import OWNED, topic_id
 from streamnb.transports.confluent.source import (
     ConfluentSink,
     ConfluentSource,
-    _topic_id,
     create_topics,
     describe_topics,
 )
@@ -137,10 +136,10 @@ def test_both_clients_call_the_log_by_the_same_names(topic: str, client: Client,
 
 def test_a_topics_id_is_written_as_kafka_writes_it() -> None:
     """Kafka uses URL-safe base64; a broker without topic ids sends zeros."""
-    assert _topic_id(Uuid(-1, -1)) == "_____________________w"
-    assert _topic_id(Uuid(-290499906672525313, 4503599627370495)) == "-_fv379___8AD________w"
-    assert _topic_id(Uuid(0, 0)) == ""
-    assert _topic_id(None) == ""
+    assert topic_id(Uuid(-1, -1)) == "_____________________w"
+    assert topic_id(Uuid(-290499906672525313, 4503599627370495)) == "-_fv379___8AD________w"
+    assert topic_id(Uuid(0, 0)) == ""
+    assert topic_id(None) == ""
 
 
 def test_a_poll_returns_with_the_first_records(topic: str, client: Client, source: MakeSource) -> None:
