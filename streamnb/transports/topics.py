@@ -160,6 +160,8 @@ class TopicSource(ABC):
         self._topics = checked_topics(topics)
         self._brokers = brokers
         self._group = group
+        self._committed: dict[Partition, int] = {}  # what this source committed to the group last
+        self._warned_of_another = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._topics}, {self._brokers!r})"
@@ -171,16 +173,38 @@ class TopicSource(ABC):
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
         """Commit the positions to the group, without joining it, and only log a failure.
 
-        Only lag tools read them: recovery takes its positions from the snapshot.
+        Only lag tools read them: recovery takes its positions from the snapshot. Where the group's positions
+        are not those of the last commit, another engine uses the same group, which is logged once.
         """
         if self._group is not None and next_offsets:
+            self._warn_of_another()
             failure = self._commit_to_group(next_offsets)
+            self._committed = {} if failure else dict(next_offsets)
             if failure:
                 log.warning(
                     "The positions were not committed to group %s, which only lag tools read: %s",
                     self._group,
                     failure,
                 )
+
+    def _warn_of_another(self) -> None:
+        if self._warned_of_another or not self._committed:
+            return
+        found = self._committed_in_group(list(self._committed))
+        others = {one: at for one, at in found.items() if at != self._committed[one]}
+        if others:
+            self._warned_of_another = True
+            places = ", ".join(f"{one} @ {at}" for one, at in sorted(others.items()))
+            log.warning(
+                "Another engine or tool commits positions to group %s: %s. Two engines do not share the "
+                "reading of a group, both score and learn every record: give each its own `source.group`.",
+                self._group,
+                places,
+            )
+
+    @abstractmethod
+    def _committed_in_group(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        """Return the group's positions, without those that are not set; empty if they cannot be had."""
 
     @abstractmethod
     def _commit_to_group(self, next_offsets: Mapping[Partition, int]) -> str:

@@ -11,8 +11,6 @@ partitions, so that a snapshot made with one client resumes with the other. Two 
   ``kafka.librdkafka``.
 """
 
-# ruff: noqa: SLF001  the names of librdkafka's local errors begin with an underscore
-
 from __future__ import annotations
 
 import threading
@@ -36,6 +34,7 @@ from streamnb.transports.confluent.client import (
     topic_id,
     translated,
 )
+from streamnb.transports.confluent.error_codes import DAMAGED, END, GONE, LEADERLESS, RETRIED
 from streamnb.transports.confluent.records import batch_of
 from streamnb.transports.confluent.sink import ConfluentSink
 from streamnb.transports.topics import TopicSource, position_lost, starting_positions
@@ -65,26 +64,6 @@ SIDE_CONSUMER = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 1000}
 # If the user may not read the group, librdkafka looks for its coordinator forever and reports nothing.
 NO_ANSWER = f"no answer within {COMMIT_TIMEOUT_S:.0f} s; check that this user may read the group"
 NO_GROUP = "streamnb"  # librdkafka requires a `group.id`; under this one it joins and commits nothing
-
-_END = KafkaError._PARTITION_EOF
-_GONE = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
-_DAMAGED = {
-    KafkaError._BAD_MSG,
-    KafkaError._BAD_COMPRESSION,
-    KafkaError._UNDERFLOW,
-    KafkaError._NOT_IMPLEMENTED,
-}
-_LEADERLESS = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE}
-_RETRIED = {
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._TIMED_OUT,
-    KafkaError._RESOLVE,
-    KafkaError._UNKNOWN_TOPIC,  # a restarted broker may answer this for a moment
-    KafkaError._UNKNOWN_PARTITION,
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError.REQUEST_TIMED_OUT,
-}
 
 
 class ConfluentSource(TopicSource):
@@ -247,7 +226,7 @@ class ConfluentSource(TopicSource):
                     records[place].append(message)
                 else:
                     records[place] = [message]
-            elif error.code() == _END:
+            elif error.code() == END:
                 # The offset of the next fetch, behind transaction markers and compacted records.
                 ends[place] = message.offset()
             else:
@@ -265,13 +244,13 @@ class ConfluentSource(TopicSource):
 
     def _failure_of(self, error: KafkaError, partition: Partition, offset: int) -> TransportError | None:
         """Return the failure for an error that stops the stream; log one that librdkafka retries."""
-        if error.code() in _GONE:
+        if error.code() in GONE:
             return position_lost(f"{partition} no longer holds the position {offset} ({reason(error)}).")
-        if error.code() in _DAMAGED:
+        if error.code() in DAMAGED:
             hint = 'Set `kind = "kafka"` for the source: it reports a damaged batch and continues behind it.'
             return TransportError(f"{partition} is damaged at offset {offset}: {reason(error)}.", hint)
         # An error without a topic concerns the group, which only lag tools need.
-        if not error.fatal() and (error.code() in _RETRIED or not partition.topic):
+        if not error.fatal() and (error.code() in RETRIED or not partition.topic):
             log.warning("Retrying to read from %s after an error: %s", self._brokers, reason(error))
             return None
         what = f"Reading {partition} from {self._brokers} failed: {reason(error)}."
@@ -297,6 +276,17 @@ class ConfluentSource(TopicSource):
             )
             asked = {Partition(one.topic, one.partition): at.result().offset for one, at in answers.items()}
         return written | asked
+
+    def _committed_in_group(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        if self._unanswered:
+            return {}
+        with self._aside:
+            try:
+                asked = [TopicPartition(*one) for one in partitions]
+                found = self._connected_side_consumer().committed(asked, COMMIT_TIMEOUT_S)
+            except KafkaException:
+                return {}  # the commit that follows fails too and says why
+        return {Partition(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
 
     def _commit_to_group(self, next_offsets: Mapping[Partition, int]) -> str:
         with self._aside:
@@ -392,7 +382,7 @@ class ConfluentSource(TopicSource):
                     partition, max(deadline_s - time.monotonic(), LEADER_WAIT_S)
                 )
             except KafkaException as error:
-                if error.args[0].code() not in _LEADERLESS or time.monotonic() > deadline_s:
+                if error.args[0].code() not in LEADERLESS or time.monotonic() > deadline_s:
                     raise
                 time.sleep(LEADER_WAIT_S)
             else:

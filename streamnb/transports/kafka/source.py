@@ -255,6 +255,14 @@ class KafkaSource(TopicSource):
             )
         return {Partition(*partition): end.offset for partition, end in sorted(ends.items())}
 
+    def _committed_in_group(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
+        try:
+            asked = {self._group: [TopicPartition(*one) for one in partitions]}
+            found = self._connected_admin().list_group_offsets(asked)[self._group]
+        except (KafkaError, TransportError, OSError):
+            return {}  # the commit that follows fails too and says why
+        return {Partition(*one): at.offset for one, at in found.items() if at.offset >= 0}
+
     def _commit_to_group(self, next_offsets: Mapping[Partition, int]) -> str:
         offsets = {TopicPartition(*one): OffsetAndMetadata(at, "", -1) for one, at in next_offsets.items()}
         deadline = time.monotonic() + COMMIT_BUDGET_S

@@ -50,6 +50,7 @@ from tests.transports.kafka.test_kafka_transport import (
     test_B13_a_commit_is_seen_by_lag_tools_and_never_read_back,
     test_B14_a_record_that_the_broker_refuses_is_an_error_that_stays,
     test_B18_aborted_records_are_not_read_and_are_accounted_for,
+    test_N3_another_engine_under_the_same_group_is_warned_of_once,
     test_the_identity_tells_a_topic_made_again_from_the_first,
     test_what_is_published_is_what_is_read,
     topic,

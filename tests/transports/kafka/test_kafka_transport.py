@@ -600,6 +600,26 @@ def test_B13_a_commit_is_seen_by_lag_tools_and_never_read_back(
     assert source(topic, client, group="g-" + topic).open({}, "earliest")[Partition(topic, 0)] == 0
 
 
+def test_N3_another_engine_under_the_same_group_is_warned_of_once(
+    topic: str, client: Client, source: MakeSource, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both would score every record; a source alone sees its own positions and logs nothing."""
+    zero = Partition(topic, 0)
+    mine, other = (source(topic, client, group="g-" + topic) for _ in range(2))
+    for one in (mine, other):
+        one.open({}, "earliest")
+    for at in range(3):
+        mine.commit({zero: at})
+    assert caplog.messages == []
+    other.commit({zero: 7})
+    for at in (4, 5):
+        mine.commit({zero: at})
+        other.commit({zero: at})
+    said = [line for line in caplog.messages if "Another engine" in line]
+    assert len(said) <= 2
+    assert f"commits positions to group g-{topic}: {topic}-0 @ 7. Two engines do not share" in said[0]
+
+
 def test_B2_a_killed_broker_costs_nothing_once_it_is_back(
     own_broker: Broker,
     own_client: Client,
