@@ -118,7 +118,8 @@ class FieldTotals:
         for token, amount in amounts.items():
             name, row = field_of(token), rows[token]
             self.fields[name].remove(class_index, amount)
-            if sum(row) - row[class_index] == 0 and row[class_index] <= amount:
+            elsewhere = any(n > 0 for c, n in enumerate(row) if c != class_index)  # a sum would round
+            if not elsewhere and row[class_index] <= amount:
                 self.fields[name].states -= 1
                 if not self.fields[name].states:
                     del self.fields[name]
