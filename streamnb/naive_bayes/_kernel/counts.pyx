@@ -179,8 +179,8 @@ cdef class ViewCounts:
                 removed += n
                 emptied = emptied or not any(self.rows._row(row))
             total = table.totals + self.view * table.n_classes + c
-            if plain.is_exact(total[0]) and plain.is_exact(removed):
-                total[0] = total[0] - removed if total[0] > removed else 0.0
+            if plain.can_subtract(total[0], removed):
+                total[0] = total[0] - removed
             else:
                 total[0] = self._sum(c)
             if emptied:

@@ -104,9 +104,9 @@ class ViewCounts:
             total += n
             if not any(row):
                 del rows[token]
-        if is_exact(self.totals[class_index]) and is_exact(total):
-            self.totals[class_index] = max(0.0, self.totals[class_index] - total)
-        else:  # subtracting would leave the rounding error of a heavy weight in the total
+        if can_subtract(self.totals[class_index], total):
+            self.totals[class_index] -= total
+        else:
             self.totals[class_index] = sum_of([row[class_index] for row in rows.values()])
 
     def merge(self, other: ViewCounts, classes: Sequence[int]) -> None:
@@ -322,6 +322,15 @@ def sum_of(row: Sequence[float]) -> float:
     for count in row:
         total += count
     return total
+
+
+def can_subtract(total: float, amount: float) -> bool:
+    """Return whether a sum minus an amount is still the sum of what is left; if not, sum that again.
+
+    Subtracting would leave the rounding error of a heavy weight in the sum. A sum of exact weights has none.
+    Beside such a sum a tiny weight may have been lost, which matters once the sum is no longer large.
+    """
+    return is_exact(total) and is_exact(amount) and 2.0 * amount <= total
 
 
 def is_exact(total: float) -> bool:

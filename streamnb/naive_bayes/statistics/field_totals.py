@@ -16,6 +16,7 @@ import orjson
 from streamnb.base import HINT, Section, Sections, counted, section
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.features.field_tokens import field_of
+from streamnb.naive_bayes.statistics.counts import can_subtract
 
 
 class FieldTotal:
@@ -115,9 +116,15 @@ class FieldTotals:
 
         Call it before the rows themselves change: it looks there whether the value is about to disappear.
         """
+        sums = self._sums_left(rows, amounts, class_index)
         for token, amount in amounts.items():
             name, row = field_of(token), rows[token]
-            self.fields[name].remove(class_index, amount)
+            field = self.fields[name]
+            if name in sums:
+                field.remove(class_index, field.totals[class_index])
+                field.add(class_index, sums[name])
+            else:
+                field.remove(class_index, amount)
             elsewhere = any(n > 0 for c, n in enumerate(row) if c != class_index)  # a sum would round
             if not elsewhere and row[class_index] <= amount:
                 self.fields[name].states -= 1
@@ -167,12 +174,30 @@ class FieldTotals:
             raise _strange(prefix) from error
         if len(fields) != len(self.fields):
             raise _strange(prefix)
+        sums = np.array([field.totals for field in fields.values()]).reshape(totals.shape)
+        if not np.allclose(sums, totals, rtol=1e-9, atol=1e-9):
+            raise SnapshotError(f"Section `{prefix}_totals` does not hold the sums of the counts.", HINT)
         self.fields = {}
         for (name, counted_again), row in zip(fields.items(), totals.tolist(), strict=True):
             field = self.fields[name] = self._kind(n_classes)
             field.states = counted_again.states
             for c, total in enumerate(row):
                 field.add(c, total)
+
+    def _sums_left(
+        self, rows: Mapping[str, Sequence[float]], amounts: Mapping[str, float], c: int
+    ) -> dict[str, float]:
+        """Return the total that `remove` leaves to each field from whose total it cannot subtract."""
+        sums = {}
+        for token, amount in amounts.items():
+            name = field_of(token)
+            if not can_subtract(self.fields[name].totals[c], amount):
+                sums[name] = 0.0
+        for token, row in rows.items() if sums else ():
+            name = field_of(token)
+            if name in sums:
+                sums[name] += row[c] - amounts.get(token, 0.0)
+        return sums
 
     def _field_of(self, token: str) -> FieldTotal:
         name = field_of(token)
