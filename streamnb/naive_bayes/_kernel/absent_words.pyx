@@ -8,7 +8,7 @@ from streamnb.naive_bayes.statistics import absent_words as plain
 
 cimport cython
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -79,6 +79,21 @@ cdef class AbsentWords:
             move(histogram, before, before + f * weight)
         set_messages(histogram, histogram.messages + weight)
 
+    def check_removable(self, rows, amounts, class_index, weight=1.0):
+        """Raise ``ValueError`` if `remove` would leave a word in more messages than there are."""
+        cdef Histogram* histogram = self._of(class_index)
+        cdef double left = histogram.messages - weight + ROUNDING * histogram.messages, count
+        cdef uint64_t i = histogram.n
+        cdef int64_t over = 0
+        while i and histogram.entries[i - 1].count > left:
+            i -= 1
+            over += histogram.entries[i].words
+        for word, amount in amounts.items() if over else ():
+            count = rows[word][class_index]
+            over -= count > left >= count - amount
+        if over:
+            raise plain.never_learned()
+
     def remove(self, rows, amounts, class_index, weight=1.0):
         """Undo `add`: subtract the message's weight, and an amount from each word's count, before the rows change."""
         cdef Histogram* histogram = self._of(class_index)
@@ -89,6 +104,18 @@ cdef class AbsentWords:
             before = rows[word][class_index]
             move(histogram, before, before - amount)
         set_messages(histogram, max(0.0, histogram.messages - weight))
+
+    def messages_of(self, class_index):
+        """Return the weight of the messages learned for a class."""
+        return self._of(class_index).messages
+
+    def settle(self, class_index, double messages):
+        """Set the weight of a class's messages, and return it: at least the largest count of a word."""
+        cdef Histogram* histogram = self._of(class_index)
+        if histogram.n:
+            messages = max(messages, histogram.entries[histogram.n - 1].count)
+        set_messages(histogram, messages)
+        return messages
 
     def rebuild(self, rows, messages):
         """Count again from the rows, as after a snapshot was read or rare words were evicted."""

@@ -69,9 +69,9 @@ def unlearn(
     for statistic, features in zip(state.statistics.values(), message.features, strict=True):
         statistic.remove(features, c, weight)
     weight = to_subtract(state.class_counts[c], weight, rounded=state.decay is not None)
-    state.class_counts[c] -= weight
+    _settle(state, c, state.class_counts[c] - weight)
     if state.head is not None:
-        state.head.length.remove(message.length, c, weight)
+        state.head.length.remove(message.length, c, weight, state.class_counts[c])
     state.learned = max(0, state.learned - 1)
 
 
@@ -145,11 +145,21 @@ def subtract(state: State, other: State) -> None:
         for j, c in enumerate(classes):
             taken = to_subtract(state.class_counts[c], other.class_counts[j], rounded=state.decay is not None)
             state.class_counts[c] -= taken
+        state.recount()
+        for j, c in enumerate(classes):
+            _settle(state, c, state.class_counts[c])
             if state.head is not None and other.head is not None:
                 theirs = other.head.length
-                state.head.length.take(c, taken, theirs.s[j], theirs.ss[j])
+                state.head.length.take(c, theirs.s[j], theirs.ss[j], state.class_counts[c])
         state.learned = max(0, state.learned - other.learned)
-        state.recount()
+
+
+def _settle(state: State, c: int, n: float) -> None:
+    """Set the weight that a class has left: no less than its words hold, which rounding might leave."""
+    tallies = [counts.tally for counts in state.token_statistics().values()]
+    for tally in tallies * 2:  # the second time each gets what all of them need
+        n = tally.settle(c, n)
+    state.class_counts[c] = n
 
 
 def _faded(other: State, factor: float) -> State:

@@ -77,6 +77,26 @@ class AbsentWords:
         self.messages[class_index] += weight
         self._sums.pop(class_index, None)
 
+    def check_removable(
+        self,
+        rows: Mapping[str, Sequence[float]],
+        amounts: Mapping[str, float],
+        class_index: int,
+        weight: float = 1.0,
+    ) -> None:
+        """Raise ``ValueError`` if `remove` would leave a word in more messages than there are.
+
+        A word that every message of the class contains must be in a message of the class, too.
+        """
+        messages = self.messages[class_index]
+        left = messages - weight + WEIGHT_ROUNDING * messages
+        over = sum(n_words for count, n_words in self.histograms[class_index].items() if count > left)
+        for word, amount in amounts.items() if over else ():
+            count = rows[word][class_index]
+            over -= count > left >= count - amount
+        if over:
+            raise never_learned()
+
     def remove(
         self,
         rows: Mapping[str, Sequence[float]],
@@ -94,6 +114,20 @@ class AbsentWords:
             _move(histogram, before, before - amount)
         self.messages[class_index] = max(0.0, self.messages[class_index] - weight)
         self._sums.pop(class_index, None)
+
+    def messages_of(self, class_index: int) -> float:
+        """Return the weight of the messages learned for a class."""
+        return self.messages[class_index]
+
+    def settle(self, class_index: int, messages: float) -> float:
+        """Set the weight of a class's messages, and return it: at least the largest count of a word.
+
+        Subtracting a heavy message may round the weight below that.
+        """
+        messages = max(messages, max(self.histograms[class_index], default=0.0))
+        self.messages[class_index] = messages
+        self._sums.pop(class_index, None)
+        return messages
 
     def rebuild(self, rows: Mapping[str, Sequence[float]], messages: Sequence[float]) -> None:
         """Rebuild the histograms from the rows, after a snapshot was restored or rare words were evicted."""
@@ -155,6 +189,11 @@ class AbsentWords:
 def impossible() -> SnapshotError:
     """Return the error for a word that occurs in more messages than there were."""
     return SnapshotError("A word occurs in more messages of a class than were learned.", HINT)
+
+
+def never_learned() -> ValueError:
+    """Return the error for a message that lacks a word of all messages of its class."""
+    return ValueError("every message of that class has a word that this one lacks; nothing was changed")
 
 
 def _move(histogram: dict[float, int], before: float, after: float) -> None:

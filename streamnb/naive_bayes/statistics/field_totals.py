@@ -105,6 +105,15 @@ class FieldTotals:
             if token not in rows:
                 field.states += 1
 
+    def check_removable(
+        self,
+        rows: Mapping[str, Sequence[float]],
+        amounts: Mapping[str, float],
+        class_index: int,
+        weight: float = 1.0,
+    ) -> None:
+        """Do nothing: the totals are sums of the rows, whatever is subtracted from both."""
+
     def remove(
         self,
         rows: Mapping[str, Sequence[float]],
@@ -130,6 +139,14 @@ class FieldTotals:
                 self.fields[name].states -= 1
                 if not self.fields[name].states:
                     del self.fields[name]
+
+    def messages_of(self, class_index: int) -> float:  # noqa: ARG002 - it keeps none
+        """Return 0."""
+        return 0.0
+
+    def settle(self, class_index: int, messages: float) -> float:  # noqa: ARG002 - it keeps none
+        """Return the weight as it is."""
+        return messages
 
     def rebuild(self, rows: Mapping[str, Sequence[float]], messages: Sequence[float]) -> None:
         """Compute the totals from the rows, after they have changed as a whole."""

@@ -55,14 +55,14 @@ class SteadyNormal:
         self.s[class_index] += weight * x
         self.ss[class_index] += weight * x * x
 
-    def remove(self, x: float, class_index: int, weight: float) -> None:
-        """Unlearn a number; `weight` must be at most what the class has learned."""
+    def remove(self, x: float, class_index: int, weight: float, left: float) -> None:
+        """Unlearn a number; `left` is the weight of the numbers that the class then has."""
         x = quantised(x)
-        self.take(class_index, weight, weight * x, weight * x * x)
+        self.take(class_index, weight * x, weight * x * x, left)
 
-    def take(self, c: int, n: float, s: float, ss: float) -> None:
-        """Subtract sums of numbers that are not negative; `n` must be at most what the class has learned."""
-        self.n[c] -= n
+    def take(self, c: int, s: float, ss: float, left: float) -> None:
+        """Subtract sums of numbers that are not negative; `left` is the weight of the other numbers."""
+        self.n[c] = left
         self.s[c] = max(0.0, self.s[c] - s) if self.n[c] else 0.0
         self.ss[c] = max(0.0, self.ss[c] - ss) if self.n[c] else 0.0
 

@@ -29,8 +29,19 @@ class Tally(Protocol):
     def add(self, rows: Rows, tokens: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Add a message. Call it before the rows change."""
 
+    def check_removable(
+        self, rows: Rows, amounts: Mapping[str, float], class_index: int, weight: float = 1.0
+    ) -> None:
+        """Raise ``ValueError`` if `remove` would leave sums that no messages have."""
+
     def remove(self, rows: Rows, amounts: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Undo `add`. Call it before the rows change."""
+
+    def messages_of(self, class_index: int) -> float:
+        """Return the weight of a class's messages, or 0 if the tally does not keep it."""
+
+    def settle(self, class_index: int, messages: float) -> float:
+        """Set the weight of a class's messages, and return it, raised to what the rows need."""
 
     def rebuild(self, rows: Rows, messages: Sequence[float]) -> None:
         """Compute the sums from the rows and the class counts."""
@@ -53,8 +64,21 @@ class NoTally:
     def add(self, rows: Rows, tokens: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Do nothing."""
 
+    def check_removable(
+        self, rows: Rows, amounts: Mapping[str, float], class_index: int, weight: float = 1.0
+    ) -> None:
+        """Do nothing."""
+
     def remove(self, rows: Rows, amounts: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Do nothing."""
+
+    def messages_of(self, class_index: int) -> float:  # noqa: ARG002 - it keeps none
+        """Return 0."""
+        return 0.0
+
+    def settle(self, class_index: int, messages: float) -> float:  # noqa: ARG002 - it keeps none
+        """Return the weight as it is."""
+        return messages
 
     def rebuild(self, rows: Rows, messages: Sequence[float]) -> None:
         """Do nothing."""
@@ -150,7 +174,7 @@ class TokenCounts(Generic[T]):
 
     def check_removable(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Raise ``ValueError`` if `remove` would subtract more than there is, unless tokens were evicted."""
-        self._amounts({token: f * weight for token, f in features.items()}, class_index)
+        self._check({token: f * weight for token, f in features.items()}, class_index, weight)
 
     def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Subtract a message's tokens. After an eviction a count may be too small: it stops at 0."""
@@ -170,7 +194,7 @@ class TokenCounts(Generic[T]):
     def check_subtractable(self, other: TokenCounts[T], classes: Sequence[int]) -> None:
         """Raise ``ValueError`` if `subtract` would take more than there is, unless tokens were evicted."""
         for j, c in enumerate(classes):
-            self._amounts(other.counts_of(j), c)
+            self._check(other.counts_of(j), c, other.tally.messages_of(j), short=other.store.evicted_tokens)
 
     def subtract(self, other: TokenCounts[T], classes: Sequence[int]) -> None:
         """Subtract the counts of another view; the model rebuilds the tally afterwards."""
@@ -207,6 +231,11 @@ class TokenCounts(Generic[T]):
             The sums cannot come from these counts.
         """
         self.tally.restore(sections, n_classes, prefix)
+
+    def _check(self, wanted: Mapping[str, float], c: int, weight: float, *, short: int = 0) -> None:
+        amounts, _ = self._amounts(wanted, c)
+        if not (self.store.evicted_tokens or short):  # counts that lack nothing
+            self.tally.check_removable(self.rows, amounts, c, weight)
 
     def _amounts(self, wanted: Mapping[str, float], c: int) -> tuple[dict[str, float], int]:
         """Return how much to subtract from each count, and how many tokens have less than was wanted."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import streamnb
 from streamnb import (
+    Bernoulli,
     BernoulliNB,
     CategoricalNB,
     NaiveBayes,
+    Terms,
+    View,
+    Words,
 )
 
 
@@ -34,6 +41,64 @@ def test_a_value_with_a_tiny_count_in_another_class_stays_a_value_of_its_field(t
     assert model.feature_counts == {}
 
 
+def unlearned(model: NaiveBayes, *messages: tuple[Any, str, float], x: Any, y: str) -> NaiveBayes:  # noqa: ANN401
+    """Return the model after it was refused a message that it has not learned, and nothing changed."""
+    for known, label, weight in messages:
+        model.learn_one(known, label, weight)
+    before = model.digest()
+    with pytest.raises(ValueError, match=r"learned|lacks"):
+        model.unlearn_one(x, y)
+    assert model.digest() == before
+    return model
+
+
+def test_a_message_without_a_word_of_all_messages_was_not_learned(tmp_path: Path) -> None:
+    """The class would keep words in more messages than it has."""
+    messages = [("win money", "x", 1.0), ("win", "x", 1.0), ("lunch", "y", 1.0)]
+    model = unlearned(BernoulliNB(), *messages, x="money", y="x")
+    with pytest.raises(ValueError, match="lacks"):
+        model.unlearn_one("", "x")
+    other = BernoulliNB()
+    other.learn_one("money", "x")
+    with pytest.raises(ValueError, match="lacks"):
+        model.subtract(other)
+    model.unlearn_one("win", "x")
+    check_saved(model, tmp_path, "win", "lunch")
+
+
+@pytest.mark.parametrize("late", [25.3, 40.3, 63.7])
+def test_a_class_keeps_the_weight_of_its_words_when_a_heavy_message_goes(tmp_path: Path, late: float) -> None:
+    """Beside the late message the weight of the early one is rounded, or lost."""
+    model = BernoulliNB(half_life_s=1.0)
+    model.learn_one("win", "s", at=0.0)
+    model.learn_one("lunch", "s", at=late)
+    model.unlearn_one("lunch", "s", at=late)
+    check_saved(model, tmp_path, "win", "lunch")
+
+    heavy, part = BernoulliNB(), BernoulliNB()
+    heavy.learn_one("win money", "s", 0.1)
+    for each in (heavy, part):
+        each.learn_one("lunch at noon", "s", 1e8)
+    twin = heavy.clone(include_attributes=True)
+    heavy.unlearn_one("lunch at noon", "s", 1e8)
+    twin.subtract(part)
+    for each in (heavy, twin):
+        check_saved(each, tmp_path, "win", "noon")
+
+
+def test_a_heads_lengths_weigh_what_the_class_weighs(tmp_path: Path) -> None:
+    """Also where rounding would leave the class less than its words hold."""
+    model = NaiveBayes(
+        [View("words", Words()), View("coins", Terms("terms"), Bernoulli())],
+        half_life_s=1.0,
+        time_skew_max_s=1e9,
+    )
+    for at, x in (0.0, {"text": "a", "terms": {"a": 1}}), (40.3, {"text": "b", "terms": {"b": 1}}):
+        model.learn_one(x, "s", at=at)
+    model.unlearn_one({"text": "b", "terms": {"b": 1}}, "s", at=40.3)
+    check_saved(model, tmp_path, {"text": "a"})
+
+
 def test_totals_are_the_sums_of_small_counts_beside_a_heavy_message(tmp_path: Path) -> None:
     """The total of 3e9 is a whole number, because the small weights are lost in it."""
     model = BernoulliNB()
@@ -55,3 +120,14 @@ def test_a_fields_total_is_the_sum_of_its_counts_after_a_heavy_message(tmp_path:
     model.unlearn_one({"f": "y"}, "a", at=60.0)
     assert model.state.statistics["fields"].tally.fields["f"].totals[0] == 1.0  # type: ignore[attr-defined]
     check_saved(model, tmp_path, {"f": "x"}, {"f": "y"})
+
+
+def test_unlearning_with_a_half_life_leaves_what_is_loaded(tmp_path: Path) -> None:
+    """The weight of the messages is rounded once, for the class and for the sums over absent words."""
+    for first, second in product((0.1, 1.3, 9.7, 17.2), repeat=2):
+        model = BernoulliNB(half_life_s=1.0)
+        for x, y, at in ("aa", "p", 0.0), ("aa bb", "p", first), ("cc", "q", first + second):
+            model.learn_one(x, y, at=at)
+        model.unlearn_one("aa bb", "p", at=first)
+        model.unlearn_one("cc", "q", at=first + second)
+        check_saved(model, tmp_path, "aa", "bb")
