@@ -23,8 +23,8 @@ from streamnb.base import NUMBER_MAX, Digest, Floats, Section, Sections, stateme
 from streamnb.naive_bayes.statistics import scatter_arrays
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.inverse_scatter import InverseScatter, Inverted
+from streamnb.naive_bayes.statistics.pair_weights import SCATTER_ROUNDING, covers, settle
 
-SCATTER_ROUNDING = 1e-12  # relative rounding error of a weight that was added and removed in another order
 Place = tuple[int | NDArray[np.intp], ...]
 """The index into `n`, `mean` and `squares` of all pairs of some coordinates, for one class."""
 
@@ -169,8 +169,8 @@ class Scatter:
         self.squares[where] = np.where(some, squares, 0.0)
         self.mean[where] = np.where(some, self.mean[where] - step * per_n, 0.0)
         self.n[where] = n
-        self._keep([i for i in range(len(self.names)) if self.n[:, i, i].any()])
-        self._changed()
+        settle(self.n[class_index], self.mean[class_index])
+        self._drop_forgotten()
 
     def merge(self, other: Scatter, classes: Sequence[int]) -> None:
         """Add the numbers of another scatter; ``classes[j]`` is the index here of its class j."""
@@ -188,12 +188,14 @@ class Scatter:
         self._changed()
 
     def check_removable(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Raise ``ValueError`` if a pair of these numbers was learned with less weight than `weight`."""
+        """Raise ``ValueError`` if less of these numbers was learned, or one always came with another."""
         values = present(features)
         known = all(key in self.index for key in values)
         if known and values:
             where, _, _ = self._place(values, class_index)
-            known = bool((self.n[where] >= weight * (1 - SCATTER_ROUNDING)).all())
+            taken = np.zeros_like(self.n[class_index])
+            taken[where[1:]] = weight
+            known = covers(self.n[class_index], taken)
         if not known:
             raise ValueError("less of these numbers was learned than would be removed; nothing was changed")
 
@@ -202,8 +204,7 @@ class Scatter:
         left = (self.n * factor >= FORGOTTEN / 2) | (factor >= 1.0)
         self.n, self.squares = (np.where(left, sums * factor, 0.0) for sums in (self.n, self.squares))
         self.mean = np.where(left, self.mean, 0.0)
-        self._keep([i for i in range(len(self.names)) if self.n[:, i, i].any()])
-        self._changed()
+        self._drop_forgotten()
 
     def check_mergeable(self, other: Scatter) -> None:
         """Do nothing: any two scatters can be merged."""
@@ -213,11 +214,11 @@ class Scatter:
         held = [other.names[i] for i in range(len(other.names)) if other.n[:, i, i].any()]
         known = all(key in self.index for key in held)
         if known and held:
-            at = [self.index[key] for key in held]
-            theirs = [other.index[key] for key in held]
+            at, theirs = ([block.index[key] for key in held] for block in (self, other))
             for j, c in enumerate(classes):
-                mine = self.n[(c, *np.ix_(at, at))]
-                known &= bool((mine >= other.n[(j, *np.ix_(theirs, theirs))] * (1 - SCATTER_ROUNDING)).all())
+                taken = np.zeros_like(self.n[c])
+                taken[np.ix_(at, at)] = other.n[j][np.ix_(theirs, theirs)]
+                known &= covers(self.n[c], taken)
         if not known:
             raise ValueError("more numbers would be subtracted than were learned; nothing was subtracted")
 
@@ -240,8 +241,8 @@ class Scatter:
             self.squares[where] = np.where(some, squares, 0.0)
             self.mean[where] = np.where(some, other.mean[there] + step, 0.0)
             self.n[where] = n
-        self._keep([i for i in range(len(self.names)) if self.n[:, i, i].any()])
-        self._changed()
+            settle(self.n[c], self.mean[c])
+        self._drop_forgotten()
 
     def means(self) -> tuple[Floats, Floats]:
         """Return the summed weight and the mean of each coordinate, both of shape (C, d)."""
@@ -359,11 +360,13 @@ class Scatter:
         self._rename([*self.names, *new])
         self._changed()
 
-    def _keep(self, at: Sequence[int]) -> None:
+    def _drop_forgotten(self) -> None:
+        at = [i for i in range(len(self.names)) if self.n[:, i, i].any()]
         if len(at) < len(self.names):
             here = np.ix_(range(len(self.n)), at, at)
             self.n, self.mean, self.squares = self.n[here], self.mean[here], self.squares[here]
             self._rename([self.names[i] for i in at])
+        self._changed()
 
     def _rename(self, names: Sequence[str]) -> None:
         self.names = list(names)

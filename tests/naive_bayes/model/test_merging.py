@@ -13,6 +13,7 @@ from streamnb import (
     Bernoulli,
     BernoulliNB,
     CategoricalNB,
+    GaussianDiscriminant,
     NaiveBayes,
     Terms,
     View,
@@ -64,6 +65,19 @@ def test_a_message_without_a_word_of_all_messages_was_not_learned(tmp_path: Path
         model.subtract(other)
     model.unlearn_one("win", "x")
     check_saved(model, tmp_path, "win", "lunch")
+
+
+def test_numbers_that_always_came_with_another_were_not_learned_alone(tmp_path: Path) -> None:
+    """A number would weigh less than its pair with the other one."""
+    messages = [({"a": 1.0, "b": 2.0}, "x", 1.0), ({"a": 3.0, "b": 1.0}, "y", 1.0)]
+    model = unlearned(GaussianDiscriminant(), *messages, x={"a": 1.0}, y="x")
+    other = GaussianDiscriminant()
+    other.learn_one({"a": 1.0}, "x")
+    with pytest.raises(ValueError, match="more numbers"):
+        model.subtract(other)
+    model.learn_one({"a": 1.0}, "x")
+    model.unlearn_one({"a": 1.0}, "x")
+    check_saved(model, tmp_path, {"a": 1.0, "b": 1.0})
 
 
 @pytest.mark.parametrize("late", [25.3, 40.3, 63.7])
@@ -120,6 +134,16 @@ def test_a_fields_total_is_the_sum_of_its_counts_after_a_heavy_message(tmp_path:
     model.unlearn_one({"f": "y"}, "a", at=60.0)
     assert model.state.statistics["fields"].tally.fields["f"].totals[0] == 1.0  # type: ignore[attr-defined]
     check_saved(model, tmp_path, {"f": "x"}, {"f": "y"})
+
+
+def test_a_number_keeps_the_weight_of_its_pair_when_a_heavy_message_goes(tmp_path: Path) -> None:
+    """Beside 1e9 the other message's weight is lost, but its pair is not."""
+    model = GaussianDiscriminant()
+    model.learn_one({"a": 1.0}, "x", 1e9)
+    model.learn_one({"a": 2.0, "b": 3.0}, "x", 1e-9)
+    model.learn_one({"a": 3.0, "b": 1.0}, "y")
+    model.unlearn_one({"a": 1.0}, "x", 1e9)
+    check_saved(model, tmp_path, {"a": 1.0, "b": 1.0})
 
 
 def test_unlearning_with_a_half_life_leaves_what_is_loaded(tmp_path: Path) -> None:
