@@ -137,9 +137,13 @@ def subtract(state: State, other: State) -> None:
                 raise ValueError(
                     f"cannot subtract more messages of {label!r} than were learned; nothing was subtracted"
                 )
-        classes = [state.class_index(label) for label in other.classes]
-        for view, statistic in state.statistics.items():
+        is_new = any(label not in state.index for label in other.classes)
+        trial = copy.deepcopy(state) if is_new else state  # a refusal must leave no classes behind
+        classes = [trial.class_index(label) for label in other.classes]
+        for view, statistic in trial.statistics.items():
             statistic.check_subtractable(other.statistics[view], classes)
+        for label in other.classes:
+            state.class_index(label)
         for view, statistic in state.statistics.items():
             statistic.subtract(other.statistics[view], classes)
         for j, c in enumerate(classes):

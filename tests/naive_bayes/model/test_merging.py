@@ -155,3 +155,15 @@ def test_unlearning_with_a_half_life_leaves_what_is_loaded(tmp_path: Path) -> No
         model.unlearn_one("aa bb", "p", at=first)
         model.unlearn_one("cc", "q", at=first + second)
         check_saved(model, tmp_path, "aa", "bb")
+
+
+def test_F21_a_refused_subtraction_leaves_no_classes_behind() -> None:
+    """They are checked before any class is added."""
+    model, other = BernoulliNB(), BernoulliNB()
+    model.learn_one("win", "x")
+    other.learn_one("lunch", "x")
+    other.learn_one("noon", "y")
+    other.unlearn_one("noon", "y")
+    with pytest.raises(ValueError, match="not learned that often"):
+        model.subtract(other)
+    assert list(model.class_counts_) == ["x"]
