@@ -18,6 +18,7 @@ Section = NDArray[np.generic]
 Sections = Mapping[str, Section]
 
 COUNTED_MAX = 1e200  # far above 1e45: 2^53 messages of the largest weight, 64 half-lives past the landmark
+WEIGHTS = 1e-60, 1e60  # of a class or a number, with room beyond what weights, half-lives and rounding give
 HINT = "Use another snapshot; this file does not hold what streamnb wrote."
 
 
@@ -88,6 +89,31 @@ def counted(sections: Sections, name: str, shape: tuple[int | None, int]) -> Flo
     if bool((array < 0.0).any()) or bool((array > COUNTED_MAX).any()):
         raise SnapshotError(f"Section `{name}` holds a negative or too large count.", HINT)
     return array
+
+
+def check_weights(name: str, weights: Floats) -> None:
+    """Check that summed weights are 0 or within `WEIGHTS`, so that formulas do not overflow.
+
+    Raises
+    ------
+    SnapshotError
+        A weight of the section `name` is out of bounds.
+    """
+    least, most = WEIGHTS
+    if not bool(((weights == 0.0) | ((weights >= least) & (weights <= most))).all()):
+        raise SnapshotError(f"Section `{name}` holds a weight that no messages have.", HINT)
+
+
+def check_magnitude(name: str, array: Floats, most: float) -> None:
+    """Check that no number of the section `name` is beyond `most`, above or below 0.
+
+    Raises
+    ------
+    SnapshotError
+        A number is.
+    """
+    if not bool((np.abs(array) <= most).all()):
+        raise SnapshotError(f"Section `{name}` holds a number that no messages give.", HINT)
 
 
 def check_text(blob: NDArray[np.uint8], ends: NDArray[np.uint64]) -> None:

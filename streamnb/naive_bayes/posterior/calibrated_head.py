@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamnb.base import HINT, Digest, Section, Sections, counted, floats, statement
+from streamnb.base import HINT, Digest, Section, Sections, check_magnitude, floats, statement
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES
 from streamnb.naive_bayes.posterior.odds import softmax
-from streamnb.naive_bayes.statistics.steady_normal import SteadyNormal
+from streamnb.naive_bayes.statistics.steady_normal import SteadyNormal, checked_sums
 
 # The calibrated head's constants: one setting for every stream. Neighbouring values are within 3 %.
 EVIDENCE_START = 0.7  # weight of x, shared between the text views; its three variants start at 0
@@ -30,6 +30,7 @@ NOISE_START = math.log(0.01 / 0.99)
 NOISE_BOUNDS = (-9.0, -0.5)
 ACCUMULATOR_START = 1.0
 NOISE_ACCUMULATOR_START = 0.1
+STEPS_MAX = 1e100  # of a snapshot's weights, offsets and accumulators: far above what bounded steps give
 LENGTH_VARIANCE_MIN = 0.25
 UNKNOWN_VARIANCE_MIN = 0.04
 
@@ -298,8 +299,10 @@ class CalibratedHead:
         weights = floats(sections, "head_weights", (2, len(self.weights)))
         offsets = floats(sections, "head_offsets", (2, n_classes))
         noise = floats(sections, "head_noise", (2, 1))
-        length = counted(sections, "length", (3, n_classes))
-        unknown_share = counted(sections, "unknown_share", (3, n_classes))
+        for name, array in ("head_weights", weights), ("head_offsets", offsets), ("head_noise", noise):
+            check_magnitude(name, array, STEPS_MAX)
+        length = checked_sums(sections, "length", n_classes)
+        unknown_share = checked_sums(sections, "unknown_share", n_classes)
         low, high = NOISE_BOUNDS
         accumulators = min(weights[1].min(), offsets[1].min(initial=math.inf))
         if accumulators < ACCUMULATOR_START or noise[1, 0] < NOISE_ACCUMULATOR_START:

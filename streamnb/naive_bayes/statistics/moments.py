@@ -11,8 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamnb.base import Digest, Floats, statement
+from streamnb.base import NUMBER_MAX, Digest, Floats, check_magnitude, check_weights, statement
 from streamnb.naive_bayes.statistics.decay import WEIGHT_ROUNDING, fade_sums
+
+MEAN_MAX = 2 * NUMBER_MAX  # of a snapshot's means, which may round past the largest number
+SQUARES_MAX = 1e250  # far above the largest number's square times any weight
 
 
 class Moments:
@@ -79,7 +82,7 @@ class Moments:
             self.n[class_index] = self.mean[class_index] = self.squares[class_index] = 0.0
             return
         step = x - self.mean[class_index]
-        self.mean[class_index] -= step * weight / n
+        self.mean[class_index] = float(within(self.mean[class_index] - step * weight / n))
         squares = self.squares[class_index] - weight * step * (x - self.mean[class_index])
         self.squares[class_index] = max(0.0, squares)
         self.n[class_index] = n
@@ -99,7 +102,7 @@ class Moments:
             step = (self.mean[c] - other.mean[j]) * (self.n[c] / n)  # remaining mean minus the other's mean
             squares = self.squares[c] - other.squares[j] - step * step * (n * other.n[j] / self.n[c])
             self.squares[c] = max(0.0, squares)
-            self.mean[c] = other.mean[j] + step
+            self.mean[c] = float(within(other.mean[j] + step))
             self.n[c] = n
 
     def merge(self, other: Moments, classes: Sequence[int]) -> None:
@@ -147,3 +150,21 @@ class Moments:
     def restore(self, array: Floats) -> None:
         """Restore the moments from the array of `freeze`."""
         self.n, self.mean, self.squares = array.tolist()
+
+
+def within(mean: Floats | float) -> Floats:
+    """Return means within the largest number: where little weight is left, rounding may move one far."""
+    return np.clip(mean, -NUMBER_MAX, NUMBER_MAX)
+
+
+def check_moments(name: str, n: Floats, mean: Floats, squares: Floats) -> None:
+    """Check that moments of the section `name` have the magnitudes that learning gives.
+
+    Raises
+    ------
+    SnapshotError
+        They have not.
+    """
+    check_weights(name, n)
+    check_magnitude(name, mean, MEAN_MAX)
+    check_magnitude(name, squares, SQUARES_MAX)

@@ -10,7 +10,7 @@ import orjson
 from streamnb.base import HINT, Digest, Section, Sections, floats, section, statement
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.statistics.decay import WEIGHT_ROUNDING
-from streamnb.naive_bayes.statistics.moments import Moments
+from streamnb.naive_bayes.statistics.moments import Moments, check_moments
 
 
 class NumberBlock:
@@ -139,6 +139,7 @@ class NumberBlock:
         array = floats(sections, f"{prefix}_moments", (3 * len(names), n_classes))
         if bool((array[0::3] < 0).any()) or bool((array[2::3] < 0).any()):
             raise SnapshotError("The moments hold a weight or a sum of squares below 0.", HINT)
+        check_moments(f"{prefix}_moments", array[0::3], array[1::3], array[2::3])
         self._n_classes = n_classes
         self.numbers = {key: self._kind(n_classes) for key in names}
         for i, moments in enumerate(self.numbers.values()):

@@ -23,6 +23,7 @@ from streamnb.base import NUMBER_MAX, Digest, Floats, Section, Sections, stateme
 from streamnb.naive_bayes.statistics import scatter_arrays
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.inverse_scatter import InverseScatter, Inverted
+from streamnb.naive_bayes.statistics.moments import within
 from streamnb.naive_bayes.statistics.pair_weights import SCATTER_ROUNDING, covers, settle
 
 Place = tuple[int | NDArray[np.intp], ...]
@@ -167,7 +168,7 @@ class Scatter:
         squares = self.squares[where] - step * step.T * (per_n * before)
         np.fill_diagonal(squares, np.maximum(squares.diagonal(), 0.0))
         self.squares[where] = np.where(some, squares, 0.0)
-        self.mean[where] = np.where(some, self.mean[where] - step * per_n, 0.0)
+        self.mean[where] = np.where(some, within(self.mean[where] - step * per_n), 0.0)
         self.n[where] = n
         settle(self.n[class_index], self.mean[class_index])
         self._drop_forgotten()
@@ -239,7 +240,7 @@ class Scatter:
             squares = self.squares[where] - other.squares[there] - step * step.T * share
             np.fill_diagonal(squares, np.maximum(squares.diagonal(), 0.0))
             self.squares[where] = np.where(some, squares, 0.0)
-            self.mean[where] = np.where(some, other.mean[there] + step, 0.0)
+            self.mean[where] = np.where(some, within(other.mean[there] + step), 0.0)
             self.n[where] = n
             settle(self.n[c], self.mean[c])
         self._drop_forgotten()

@@ -9,6 +9,7 @@ import numpy as np
 from streamnb.base import HINT, Floats, Section, Sections, floats, section
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.statistics.inverse_scatter import InverseScatter
+from streamnb.naive_bayes.statistics.moments import check_moments
 
 
 class ScatterArrays(NamedTuple):
@@ -60,6 +61,7 @@ def checked(sections: Sections, n_classes: int, prefix: str, *, shared: bool) ->
     array = floats(sections, f"{prefix}_sums", (3 * n_classes * d, d or 1))
     n, mean, squares = array.reshape(3, n_classes, d, d).copy()
     _check(prefix, n, mean, squares)
+    check_moments(f"{prefix}_sums", n, mean, squares)
     facts = floats(sections, f"{prefix}_inverse_facts", (None, 3)).tolist()
     if len(facts) not in {1, n_classes} or any(has not in {0, 1} or age < 0 for has, _, age in facts):
         raise SnapshotError(f"The inverses of `{prefix}` do not match its classes.", HINT)

@@ -11,13 +11,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamnb.base import Digest, Floats, statement
+from streamnb.base import Digest, Floats, Sections, check_magnitude, check_weights, counted, statement
 from streamnb.naive_bayes.statistics.decay import fade_classes
 
 META_CLIP = 2.0  # the evidence of one such view stays within -2 and 2
 
 
 META_PSEUDO_MESSAGES = 20.0  # with the floor v0, messages that are all equally long decide nothing
+
+
+SUMS_MAX = 1e70  # far above the squared length of the longest text times any weight; its square is finite
 
 
 class SteadyNormal:
@@ -108,6 +111,20 @@ class SteadyNormal:
     def restore(self, array: Floats) -> None:
         """Restore the sums from the array of `freeze`."""
         self.n, self.s, self.ss = array.tolist()
+
+
+def checked_sums(sections: Sections, name: str, n_classes: int) -> Floats:
+    """Return a section that `SteadyNormal.freeze` made, after checking it.
+
+    Raises
+    ------
+    SnapshotError
+        It does not hold the sums of that many classes.
+    """
+    sums = counted(sections, name, (3, n_classes))
+    check_weights(name, sums[0])
+    check_magnitude(name, sums, SUMS_MAX)
+    return sums
 
 
 def quantised(x: float) -> float:

@@ -14,6 +14,7 @@ from streamnb import (
     BernoulliNB,
     CategoricalNB,
     GaussianDiscriminant,
+    GaussianNB,
     NaiveBayes,
     Terms,
     View,
@@ -167,3 +168,13 @@ def test_F21_a_refused_subtraction_leaves_no_classes_behind() -> None:
     with pytest.raises(ValueError, match="not learned that often"):
         model.subtract(other)
     assert list(model.class_counts_) == ["x"]
+
+
+@pytest.mark.parametrize("make", [GaussianNB, GaussianDiscriminant])
+def test_a_mean_stays_within_the_largest_number(make: type[NaiveBayes], tmp_path: Path) -> None:
+    """A number that was not learned, though its weight was, would move the mean a million times as far."""
+    model = make()
+    for weight in (1.0, 1e-6):
+        model.learn_one({"a": 1e100}, "x", weight)
+    model.unlearn_one({"a": -1e100}, "x")
+    check_saved(model, tmp_path, {"a": 1.0})
