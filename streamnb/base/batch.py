@@ -22,7 +22,7 @@ L = TypeVar("L", bound=Label)
 
 Floats = NDArray[np.float64]
 
-WEIGHT_MAX = 1e9
+WEIGHT_MIN, WEIGHT_MAX = 1e-9, 1e9  # so that no sum, and no quotient of sums, under- or overflows
 TIME_MAX_S = 1e12  # 30,000 years before and after 1970
 NUMBER_MAX = 1e100  # so that sums of squares over a whole stream stay finite
 
@@ -59,7 +59,7 @@ class Batch:
     labels : sequence of Label or None
         ``None``: the message is only scored.
     weights : sequence of float or None
-        One positive number per message; ``None`` means 1 for all.
+        One number from 1e-9 to 1e9 per message; ``None`` means 1 for all.
     times : sequence of (float or None), or None
         The time of each message in seconds since 1970. Only a model that forgets by time reads it. A message
         without a time counts as made at the newest time of its partition.
@@ -303,7 +303,7 @@ def checked_labels(batch: Batch, classes: Sequence[Label]) -> tuple[list[Label |
     ------
     ValueError
         A label is not a string, integer or truth value that JSON can hold, or differs in type from the
-        others. A weight is not above 0 and at most 1e9. The numbers of weights and messages differ.
+        others. A weight is not from 1e-9 to 1e9. The numbers of weights and messages differ.
     """
     given_labels: Sequence[object] = batch.labels
     labels = [cast("Label | None", y.item() if isinstance(y, np.generic) else y) for y in given_labels]
@@ -329,6 +329,6 @@ def checked_labels(batch: Batch, classes: Sequence[Label]) -> tuple[list[Label |
     given_weights: Sequence[object] = batch.weights
     weights = [w.item() if isinstance(w, np.generic) else w for w in given_weights]
     for weight in weights:
-        if not isinstance(weight, int | float) or not 0 < weight <= WEIGHT_MAX:
-            raise ValueError(f"a message's weight must be above 0 and at most 1e9, not {weight!r}")
+        if not isinstance(weight, int | float) or not WEIGHT_MIN <= weight <= WEIGHT_MAX:
+            raise ValueError(f"a message's weight must be from 1e-9 to 1e9, not {weight!r}")
     return labels, cast("list[float]", weights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from streamnb.base import NUMBER_MAX, WEIGHT_MAX
+from streamnb.base import NUMBER_MAX, WEIGHT_MAX, WEIGHT_MIN
 from streamnb.errors import RecordError
 
 ID_MAX = 1 << 53  # JSON parsers that read numbers as doubles change larger integers
@@ -39,12 +39,12 @@ def read_id(value: object, path: str) -> Id | None:
 
 
 def read_weight(value: object, path: str) -> float:
-    """Return a weight above 0 and at most 1e9, or 1 for ``None``; raise ``RecordError`` for others."""
+    """Return a weight from 1e-9 to 1e9, or 1 for ``None``; raise ``RecordError`` for others."""
     if value is None:
         return 1.0
     weight = read_number(value, path)
-    if weight is None or not 0 < weight <= WEIGHT_MAX:
-        raise RecordError("number_range", f"The weight must be above 0 and at most 1e9, not {value!r}.")
+    if weight is None or not WEIGHT_MIN <= weight <= WEIGHT_MAX:
+        raise RecordError("number_range", f"The weight must be from 1e-9 to 1e9, not {value!r}.")
     return weight
 
 

@@ -57,7 +57,7 @@ class MessageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id, label : str
         Both may be absent from a message: the id is then its source address, and it is scored only.
     weight : str
-        A number above 0 and at most 1e9 by which the label counts; "" for none.
+        A number from 1e-9 to 1e9 by which the label counts; "" for none.
     text, category, number, flag : tuple of str
         The fields the views read, by type. A message needs at least one of its text fields (without text
         fields: at least one field).

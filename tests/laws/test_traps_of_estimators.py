@@ -217,7 +217,7 @@ def test_T16_a_value_that_cannot_be_is_refused_whole(
 
 
 @OF_ALL
-@pytest.mark.parametrize("weight", [0.0, -1.0, math.nan, math.inf, 1e10, "2"])
+@pytest.mark.parametrize("weight", [0.0, -1.0, 9e-10, 5e-324, math.nan, math.inf, 1e10, "2"])
 def test_T14_T15_a_bad_weight_changes_nothing(make: Callable[[], Estimator], weight: Any) -> None:  # noqa: ANN401
     """NaN, infinite, negative, none, too large, text."""
     model = make()

@@ -12,7 +12,7 @@ import numpy as np
 
 cimport cython
 
-from streamnb.base import WEIGHT_MAX, Batch, Flag, Scores, checked_labels
+from streamnb.base import WEIGHT_MAX, WEIGHT_MIN, Batch, Flag, Scores, checked_labels
 from streamnb.naive_bayes.event_models import Bernoulli
 from streamnb.naive_bayes.event_models import gaussian as plain_gaussian
 from streamnb.naive_bayes.event_models import multinomial as plain_multinomial
@@ -404,7 +404,7 @@ cdef class Driver:
         classes = model.classes
         if label is not None or weight != 1.0:
             found = model.index.get(label) if classes and type(label) is type(classes[0]) else None
-            if found is None or type(weight) is not float or not 0.0 < weight <= WEIGHT_MAX:
+            if found is None or type(weight) is not float or not WEIGHT_MIN <= weight <= WEIGHT_MAX:
                 classes, indices, weights = self._classes(model, Batch(fields, [label], [weight]), True)
                 y, g = indices[0], weights[0]
             else:

@@ -300,7 +300,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         y : str, int or bool
             All labels of a model have one type; numpy's scalars are Python's.
         w : float
-            The weight, above 0 and at most 1e9: that many messages. The name is river's.
+            The weight, from 1e-9 to 1e9: that many messages. The name is river's.
         at : float, optional
             With `half_life_s`, the time of the message in seconds since 1970. A message scored without a time
             counts as new as the newest one learned.

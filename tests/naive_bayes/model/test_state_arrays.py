@@ -66,3 +66,27 @@ def test_what_is_restored_gives_posteriors(
                 continue
             posterior = model.predict_proba_one(row)
             assert math.isclose(sum(posterior.values()), 1.0), (name, place)
+
+
+@pytest.mark.parametrize(("make", "row"), MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("values", [(0.0, 1e100), (-1e100, 1e100), (1e-160, 1e-100)])
+def test_the_lightest_and_heaviest_messages_of_any_age_are_restored(
+    make: Callable[[], NaiveBayes], row: dict[str, Any], values: tuple[float, float]
+) -> None:
+    """From 50 half-lives before the landmark to 63 past it no sum under- or overflows."""
+    template = make()
+    names = [name for name in ("alpha", "head", "variance", "covariance") if hasattr(template, name)]
+    kept: dict[str, Any] = {name: getattr(template, name) for name in names}
+    if type(template) is NaiveBayes:
+        kept["time_skew_max_s"] = 1e9
+    model, again = (type(template)(half_life_s=10.0, **kept) for _ in range(2))
+    whens = [(1e9, 1.0), (1e9 - 500.0, 1e-9), (1e9 + 639.0, 1e9), (1e9 - 500.0, 1e-9), (1e9 + 639.0, 1e9)]
+    for i, (at, weight) in enumerate(whens * 2):
+        x = {name: values[i % 2] if type(value) is float else value for name, value in row.items()}
+        model.learn_one(x, "xy"[i // 2 % 2], weight, at=at)
+    frozen = model.freeze()
+    again.restore(frozen.values, frozen.sections)
+    for at in (1e9 - 500.0, 1e9 + 639.0):
+        posterior = again.predict_proba_one(row, at=at)
+        assert posterior == model.predict_proba_one(row, at=at)
+        assert math.isclose(sum(posterior.values()), 1.0)
