@@ -135,6 +135,7 @@ cdef class Driver:
     cdef double prior_smoothing, prior_as_set
     cdef bint fades
     cdef Age age
+    cdef bint is_faded  # whether the sums were multiplied for the current message
     cdef double head_at
     cdef Constants evidence_constants
     cdef NormalConstants normal_constants
@@ -360,6 +361,7 @@ cdef class Driver:
         if self.fades:
             if failed:
                 plan = Plan(model.decay, mask[:i], times[:i], batch.partition, learns=learn)
+                self._follow(plan.after)
             self._set_decay(model, plan.after)
         if failed:
             raise MemoryError(f"no memory to learn message {i} of the batch; those before it are learned")
@@ -422,8 +424,11 @@ cdef class Driver:
         with nogil:
             failed = self._message(table, &inbox, 0, y, g, score, &out)
         self._done(model, classes if y >= 0 else None, &inbox)
-        if self.fades and not failed:
-            self._set_decay(model, plan.after)
+        if self.fades:
+            after = model.decay.copy() if failed else plan.after
+            if failed:
+                self._follow(after)
+            self._set_decay(model, after)
         if failed:
             raise MemoryError("no memory to learn a message")
         return {label: out.posterior[c] for c, label in enumerate(classes)} if score else {}
@@ -433,10 +438,16 @@ cdef class Driver:
         decay.head_at = None if isnan(self.head_at) else self.head_at
         model.decay = decay
 
+    cdef _follow(self, decay):
+        """Move the landmark to where the sums are, if they were multiplied for a message that was not learned."""
+        if self.is_faded:
+            decay.shift_for(self.age.instant)
+
     cdef void _grow_older(self, double instant, double scale, double grown, double shift) noexcept nogil:
         """Multiply every pseudo-count by the weight that a count of 1 has at the message's time."""
         cdef uint64_t v
         cdef View* view
+        self.is_faded = False
         self.age.instant, self.age.scale, self.age.grown, self.age.shift = instant, scale, grown, shift
         for v in range(self.n_views):
             view = self.views + v
@@ -938,6 +949,7 @@ cdef class Driver:
                 failed = -1
         if failed:
             return failed
+        self.is_faded = True
         self._look_up(table)
         _fade_classes(self.class_counts, NULL, NULL, self.n_classes, factor)
         _fade_classes(self.head.length.n, self.head.length.s, self.head.length.ss, self.n_classes, factor)

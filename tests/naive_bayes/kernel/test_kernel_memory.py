@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -149,3 +152,42 @@ def test_eviction_is_the_plain_one_where_many_are_as_rare(tokens: int, kinds: in
     }
     assert compiled.evicted_mass == plain.evicted_mass
     compiled.check_index()
+
+
+OUT_OF_MEMORY = """
+import resource
+from pathlib import Path
+from streamnb import TEXT_ONLY, NaiveBayes
+
+def row(letter):
+    return {"text": " ".join(f"{letter}{i:050d}" for i in range(60_000))}
+
+model = NaiveBayes(TEXT_ONLY, half_life_s=1.0, time_skew_max_s=1e9)
+model.learn_one({"text": "early"}, "y", at=0.0)
+model.learn_one(row("a"), "x", at=63.0)
+before, late = model.class_counts_["x"], row("b")
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2_000_000, -1))
+try:
+    LEARN
+except MemoryError:
+    print(model.state.decay.landmark, model.learned_, model.class_counts_["x"] == before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the limit needs the memory in use")
+@pytest.mark.parametrize(
+    "learn",
+    ['model.learn_one(late, "x", at=64.0)', 'model.learn_many([late, late], ["x", "x"], at=[64.0, 64.0])'],
+    ids=["one", "many"],
+)
+def test_F21_sums_and_landmark_move_together_when_memory_runs_out(learn: str) -> None:
+    """The late message moves the landmark; then there is no room for its words."""
+    ran = subprocess.run(
+        [sys.executable, "-c", OUT_OF_MEMORY.replace("LEARN", learn)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert ran.stdout == "64 2 True\n"
