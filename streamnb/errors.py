@@ -129,7 +129,7 @@ class RecordError(StreamnbError):
         "oversized",  # more bytes than `message.bytes_max`, or a key longer than 65,536
         "headers",  # more than 1,000 headers
         "own_output",  # a label in a record that streamnb wrote
-        "label",  # empty, too long, or not a string and not in `[message.label_values]`
+        "label",  # empty, too long, with a control character, or of a type that is not mapped
         "class_limit",  # a new class past `model.classes_max`
         "tombstone",  # a record without a value
         "unreadable",  # the client could not extract it from the log

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import unicodedata
+
+import orjson
 
 from streamnb.base import NUMBER_MAX, WEIGHT_MAX, WEIGHT_MIN
 from streamnb.errors import RecordError
 
 ID_MAX = 1 << 53  # JSON parsers that read numbers as doubles change larger integers
 ID_CHARACTERS_MAX = 1024
+LABEL_BYTES_MAX = 256  # as JSON: every score lists every class, so a long label lengthens all later scores
 Id = str | int
 
 _JSON_KINDS = {str: "a string", int: "a number", float: "a number", list: "a list", dict: "an object"}
@@ -46,6 +50,21 @@ def read_weight(value: object, path: str) -> float:
     if weight is None or not WEIGHT_MIN <= weight <= WEIGHT_MAX:
         raise RecordError("number_range", f"The weight must be from 1e-9 to 1e9, not {value!r}.")
     return weight
+
+
+def check_label(label: str) -> None:
+    """Raise ``RecordError`` for a text that is no class: empty, without a visible character, or too long.
+
+    A control character has six bytes in JSON and acts on the terminals that print it, so it is refused too.
+    """
+    if not label:
+        raise RecordError("label", "The label is empty; leave it out of a message without a label.")
+    if not label.strip():
+        raise RecordError("label", "The label is white space; leave it out of a message without a label.")
+    if any(unicodedata.category(character) == "Cc" for character in label):
+        raise RecordError("label", f"The label {label[:40]!r} holds a control character.")
+    if (size := len(orjson.dumps(label)) - 2) > LABEL_BYTES_MAX:
+        raise RecordError("label", f"The label has {size} bytes as JSON, more than {LABEL_BYTES_MAX}.")
 
 
 def read_text(value: object, path: str) -> str | None:

@@ -21,6 +21,7 @@ from streamnb.errors import RecordError
 from streamnb.wire.field_values import (
     ID_CHARACTERS_MAX,
     Id,
+    check_label,
     json_kind,
     read_category,
     read_flag,
@@ -34,7 +35,6 @@ from streamnb.wire.json_faults import json_fault
 OWN = "streamnb."  # prefix of the headers that streamnb adds to dead letters
 KEY_BYTES_MAX = 65_536  # a score carries its record's key, and a larger one could exceed the broker's limit
 HEADERS_MAX = 1_000  # no header is needed to score a record, and a dead letter carries them all
-LABEL_CHARACTERS_MAX = 256  # every score lists every class, so one long label would lengthen all later scores
 
 _ABSENT = frozenset({NoneType})
 _STRINGS = _ABSENT | {str}
@@ -294,11 +294,7 @@ class Decoder:
         if not isinstance(label, str):
             what = f"The label {text} is not a string and not in `[message.label_values]`."
             raise RecordError("label", what)
-        if not label:
-            raise RecordError("label", "The label is empty; leave it out of a message without a label.")
-        if len(label) > LABEL_CHARACTERS_MAX:
-            what = f"The label has {len(label)} characters, more than {LABEL_CHARACTERS_MAX}."
-            raise RecordError("label", what)
+        check_label(label)
         return label
 
 

@@ -111,7 +111,16 @@ HOSTILE: list[tuple[str, bytes | None, str]] = [
     ("an object as label", b'{"text": "a", "label": {}}', "label"),
     ("a number as label", b'{"text": "a", "label": 1}', "label"),
     ("a truth value as label", b'{"text": "a", "label": true}', "label"),
-    ("a label of 257 characters", b'{"text": "a", "label": "' + b"x" * 257 + b'"}', "label"),
+    ("a label of 257 bytes", b'{"text": "a", "label": "' + b"x" * 257 + b'"}', "label"),
+    (
+        "F8 a label of 256 characters",
+        b'{"text": "a", "label": "' + "é".encode() * 256 + b'"}',
+        "label",
+    ),
+    ("F8 a label of quotes", b'{"text": "a", "label": "' + b'\\"' * 129 + b'"}', "label"),
+    ("F8 a label that turns a terminal red", b'{"text": "a", "label": "\\u001b[31m"}', "label"),
+    ("F8 a label with a control of Latin-1", b'{"text": "a", "label": "a\\u0085b"}', "label"),
+    ("F8 a label of white space", b'{"text": "a", "label": " \\u3000 "}', "label"),
     ("id 2^53 + 1", b'{"text": "a", "id": 9007199254740993}', "number_range"),
     ("id -2^53 - 1", b'{"text": "a", "id": -9007199254740993}', "number_range"),
     ("id 2^64", b'{"text": "a", "id": 18446744073709551616}', "number_range"),
@@ -201,9 +210,10 @@ def test_what_is_odd_but_whole_is_a_message(value: bytes, text: str) -> None:
         (None, None),
         ("spam", "spam"),
         ("true", "true"),
-        (" ", " "),
+        (" x ", " x "),
         ("x" * 256, "x" * 256),
-        ("é" * 256, "é" * 256),
+        ("é" * 128, "é" * 128),
+        ("\u200d👩", "\u200d👩"),
     ],
 )
 def test_a_label_is_a_string_as_it_stands(label: str | None, read: str | None) -> None:
@@ -381,7 +391,7 @@ def holds_what_is_promised(messages: Messages) -> None:
     for message_id in messages.ids:
         assert message_id is None or (isinstance(message_id, str) and message_id) or type(message_id) is int
     for label in messages.batch.labels:
-        assert label is None or (isinstance(label, str) and 0 < len(label) <= 256)
+        assert label is None or (isinstance(label, str) and 2 < len(orjson.dumps(label)) <= 258)
     for weight in messages.batch.weights or ():
         assert weight is not None
         assert 1e-9 <= weight <= 1e9
