@@ -35,6 +35,7 @@ class Flag(IntFlag):
     CLASS_LIMIT = 4  # the label was refused: the model already has `classes_max` classes
     QUOTA = 8  # the label was not learned: its source has used up its quota
     CERTAIN = 16  # the label was not learned: the model already gave it a high enough probability
+    CUT = 32  # the score was too large to publish: it lists only the likeliest class
 
     @property
     def names(self) -> list[str]:

@@ -63,6 +63,9 @@ class Metrics:
         self.abstained = Counter(
             "streamnb_abstained", "Scores without a prediction, by reason", ["reason"], registry=self.registry
         )
+        self.cut_scores = Counter(
+            "streamnb_cut_scores", "Scores cut to the likeliest class for their size", registry=self.registry
+        )
         self.snapshots = Counter(
             "streamnb_snapshots", "Snapshots, by whether they are kept", ["outcome"], registry=self.registry
         )

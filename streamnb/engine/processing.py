@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from streamnb.engine.progress import Progress
 from streamnb.engine.row_selection import Selection, select
 from streamnb.errors import RecordError
 from streamnb.evaluation import Change, LiveEvaluation
-from streamnb.wire import Messages, Output, encode_scores
+from streamnb.wire import Messages, Output, cut, encode_scores, too_large
 
 T = TypeVar("T")
 _log = logging.getLogger("streamnb.engine")
@@ -46,6 +46,7 @@ class Processing:
     progress: Progress
     clock: Clock
     metrics: Metrics
+    _warned_of_cuts: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.metrics.show(self.evaluation)
@@ -98,10 +99,10 @@ class Processing:
             states = [{**state, str(partition): offset} for offset in offsets]
         if len(published) < len(scores):
             scores = scores.take(published)
-        abstained = self.output.abstain.reasons(scores)
+        abstained, ids = self.output.abstain.reasons(scores), _taken(messages.ids, published)
         values = encode_scores(
             scores,
-            ids=_taken(messages.ids, published),
+            ids=ids,
             model=self.model.name,
             partition=partition,
             offsets=offsets,
@@ -110,10 +111,34 @@ class Processing:
         )
         if abstained is not None:
             self.metrics.abstain(abstained)
-        if values:
-            self.delivery.sink.publish(
-                partition.number, values, _taken(records.keys, rows), [()] * len(values)
+        keys = _taken(records.keys, rows)
+        large = too_large(values, keys, self.output.bytes_max)
+        for i in large:
+            self._note_cut(f"{partition} @ {offsets[i]}", len(values[i]))
+            [values[i]] = encode_scores(
+                cut(scores, i),
+                ids=[ids[i]],
+                model=self.model.name,
+                partition=partition,
+                offsets=[offsets[i]],
+                abstained=None if abstained is None else abstained[i : i + 1],
             )
+        if values:
+            self.delivery.sink.publish(partition.number, values, keys, [()] * len(values))
+
+    def _note_cut(self, where: str, size: int) -> None:
+        """Count a score that was too large to publish, and log the first."""
+        self.metrics.cut_scores.inc()
+        if not self._warned_of_cuts:
+            _log.warning(
+                "the score of %s has %d bytes, too many for `output.bytes_max` = %d: such scores list only "
+                "the likeliest class and have the flag `cut`. Shorten the class names, set a lower "
+                "`model.classes_max`, or raise the limit of topic and client as well",
+                where,
+                size,
+                self.output.bytes_max,
+            )
+            self._warned_of_cuts = True
 
     def _account(
         self, records: RecordBatch, messages: Messages, scores: Scores, selection: Selection

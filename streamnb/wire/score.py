@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from streamnb.base import Flag, Floats, Partition, Scores, twins
 from streamnb.wire.abstention import PREDICTED, REASONS, Abstain
 from streamnb.wire.field_values import Id
+from streamnb.wire.message import KEY_BYTES_MAX
 from streamnb.wire.template import Column, Table, filled
 
 
@@ -38,6 +39,8 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         again.
     abstain : Abstain
         When a score names no class.
+    bytes_max : int
+        A score that is larger, with its key, lists only the likeliest class.
     """
 
     emit: Literal["all", "unlabelled"] = "all"
@@ -45,9 +48,12 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     explanation: int = 0
     state: bool = False
     abstain: Abstain = Abstain()
+    bytes_max: int = 900_000
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` for a negative number of tokens."""
+        """Raise ``ValueError`` for a negative number of tokens, or a limit that a cut score may exceed."""
+        if self.bytes_max < 2 * KEY_BYTES_MAX:
+            raise ValueError(f"`bytes_max` must be at least {2 * KEY_BYTES_MAX}: a key takes half of it")
         if self.explanation < 0:
             raise ValueError("`explanation` must not be below 0")
 
