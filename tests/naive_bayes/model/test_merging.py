@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -149,13 +148,12 @@ def test_a_number_keeps_the_weight_of_its_pair_when_a_heavy_message_goes(tmp_pat
 
 def test_unlearning_with_a_half_life_leaves_what_is_loaded(tmp_path: Path) -> None:
     """The weight of the messages is rounded once, for the class and for the sums over absent words."""
-    for first, second in product((0.1, 1.3, 9.7, 17.2), repeat=2):
-        model = BernoulliNB(half_life_s=1.0)
-        for x, y, at in ("aa", "p", 0.0), ("aa bb", "p", first), ("cc", "q", first + second):
-            model.learn_one(x, y, at=at)
-        model.unlearn_one("aa bb", "p", at=first)
-        model.unlearn_one("cc", "q", at=first + second)
-        check_saved(model, tmp_path, "aa", "bb")
+    model = BernoulliNB(half_life_s=1.0)
+    for x, y, at in ("", "p", 0.0), ("cc", "p", 31.3), ("bb", "q", 31.3):
+        model.learn_one(x, y, at=at)
+    model.unlearn_one("cc", "p", at=31.3)
+    model.learn_one("aa", "p", at=32.3)
+    check_saved(model, tmp_path, "aa", "bb")
 
 
 def test_F21_a_refused_subtraction_leaves_no_classes_behind() -> None:
