@@ -66,3 +66,15 @@ class RecordBatch:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def part(self, start: int, end: int) -> RecordBatch:
+        """Return the rows from `start` to before `end`, with the next offset and no unreadable ranges."""
+        return RecordBatch(
+            partition=self.partition,
+            offsets=self.offsets[start:end],
+            values=self.values[start:end],
+            keys=self.keys[start:end],
+            timestamps_ms=self.timestamps_ms[start:end],
+            headers=self.headers[start:end],
+            next_offset=self.next_offset,
+        )

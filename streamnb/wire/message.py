@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 from types import NoneType
 from typing import Any
@@ -34,6 +35,7 @@ from streamnb.wire.json_faults import json_fault
 
 OWN = "streamnb."  # prefix of the headers that streamnb adds to dead letters
 KEY_BYTES_MAX = 65_536  # a score carries its record's key, and a larger one could exceed the broker's limit
+PARSED_BYTES = 4 << 20  # of a poll that are parsed at a time; a record is at most `message.bytes_max`
 HEADERS_MAX = 1_000  # no header is needed to score a record, and a dead letter carries them all
 
 _ABSENT = frozenset({NoneType})
@@ -161,8 +163,20 @@ class Decoder:
         """Return the messages of a batch; no content of a record raises an error.
 
         The result is as if each record were parsed and its id, label, weight and fields were read in turn, up
-        to the first fault. For speed the code works column by column, and returns a column unchanged if none
-        of its values has a type that needs a check.
+        to the first fault. Parsed JSON may take forty times the memory of its bytes, so no more than
+        `PARSED_BYTES` of a batch are parsed at a time, and only the fields that are read are kept.
+        """
+        bounds = _bounds(records.values)
+        if len(bounds) == 2:
+            return self._decode(records)
+        parts = [self._decode(records.part(start, end)) for start, end in pairwise(bounds)]
+        return _joined(parts, bounds)
+
+    def _decode(self, records: RecordBatch) -> Messages:
+        """Return the messages of a batch that is parsed as a whole.
+
+        For speed the code works column by column, and returns a column unchanged if none of its values has a
+        type that needs a check.
         """
         parsed, rows, refused = self._parse(records.values, self._envelopes(records))
         faults: Faults = {}
@@ -308,6 +322,37 @@ def _all_objects(values: list[bytes | None], bytes_max: int) -> list[dict[str, o
     except orjson.JSONDecodeError:
         return None
     return parsed if {dict}.issuperset(map(type, parsed)) else None
+
+
+def _bounds(values: list[bytes | None]) -> list[int]:
+    """Return where to cut a batch so that no part but a single record has more than `PARSED_BYTES`."""
+    sizes = [len(value or b"") for value in values]
+    if sum(sizes) <= PARSED_BYTES:
+        return [0, len(values)]
+    bounds, held = [0], 0
+    for row, size in enumerate(sizes):
+        if held and held + size > PARSED_BYTES:
+            bounds.append(row)
+            held = 0
+        held += size
+    return [*bounds, len(values)]
+
+
+def _joined(parts: list[Messages], bounds: list[int]) -> Messages:
+    """Return the messages of the parts of a batch as those of the whole."""
+    rows = [start + row for start, part in zip(bounds, parts, strict=False) for row in part.rows]
+    refused = [
+        (start + row, why) for start, part in zip(bounds, parts, strict=False) for row, why in part.refused
+    ]
+    batches = [part.batch for part in parts]
+    batch = Batch(
+        {path: [value for one in batches for value in one.fields[path]] for path in batches[0].fields},
+        [label for one in batches for label in one.labels],
+        None if batches[0].weights is None else [w for one in batches for w in one.weights or ()],
+        None if batches[0].times is None else [time for one in batches for time in one.times or ()],
+        batches[0].partition,
+    )
+    return Messages(rows, [id_ for part in parts for id_ in part.ids], batch, refused)
 
 
 def _times(records: RecordBatch, rows: Sequence[int]) -> list[float | None]:

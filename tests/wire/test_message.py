@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from streamnb.base.record import Partition, RecordBatch
 from streamnb.errors import RecordError
+from streamnb.wire import message
 from streamnb.wire.message import Decoder, MessageFields, Messages
 
 PLAIN = Decoder(MessageFields())
@@ -504,3 +506,46 @@ def test_F4_a_timestamp_that_no_model_takes_is_refused_if_times_are_read() -> No
     ]
     assert "4611686018427387904 ms" in messages.refused[1][1].what
     assert PLAIN.decode(batch).rows == [0, 1, 2, 3, 4]
+
+
+VALUES = st.lists(
+    st.one_of(
+        st.none(),
+        st.binary(max_size=30),
+        st.fixed_dictionaries(
+            {"text": st.one_of(st.text(max_size=9), st.integers(0, 9))},
+            optional={
+                "meta": st.fixed_dictionaries({}, optional={"label": st.sampled_from(["a", True, {}])})
+            },
+        ).map(orjson.dumps),
+    ),
+    max_size=12,
+)
+
+
+@given(VALUES, st.integers(1, 60), st.booleans())
+def test_a_batch_that_is_parsed_in_parts_is_decoded_as_a_whole(
+    values: list[bytes | None], parsed_bytes: int, timed: bool
+) -> None:
+    """The same rows, columns and refusals, wherever it is cut."""
+    decoder = Decoder(RICH.fields, timed=timed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(message, "PARSED_BYTES", parsed_bytes)
+        cut = decoder.decode(records(*values))
+    whole = decoder.decode(records(*values))
+    assert (cut.rows, cut.ids, cut.batch) == (whole.rows, whole.ids, whole.batch)
+    assert [(row, str(why)) for row, why in cut.refused] == [(row, str(why)) for row, why in whole.refused]
+
+
+def test_F9_records_that_parse_to_forty_times_their_size_are_not_parsed_at_once() -> None:
+    """A dozen megabytes of empty objects, each valid JSON, in one poll."""
+    bomb = b'{"text": "a", "x": [' + b",".join([b"{}"] * 340_000) + b"]}"
+    assert len(bomb) < MessageFields().bytes_max
+    tracemalloc.start()
+    try:
+        messages = PLAIN.decode(records(*[bomb] * 12))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert messages.batch.fields == {"text": ["a"] * 12}
+    assert peak < 150e6  # all at once take 290 MB and more
