@@ -80,6 +80,12 @@ class TransactionError(DeliveryError):
     """It is unknown whether a transaction was committed; a restart from the last snapshot finds out."""
 
 
+class TooLargeError(DeliveryError):
+    """A record is larger than the client may send or the topic takes, so a restart would fail on it again."""
+
+    exit_code = 2
+
+
 class FencedError(DeliveryError):
     """Another learner has taken over, so nothing that this learner writes is accepted any more."""
 

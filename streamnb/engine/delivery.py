@@ -11,7 +11,7 @@ from streamnb.engine.dead_letters import DeadLetters
 from streamnb.engine.progress import Progress
 from streamnb.engine.published_scores import delivery_noted, published_before
 from streamnb.engine.settings import Pace
-from streamnb.errors import DeliveryError, FencedError, TransactionError
+from streamnb.errors import DeliveryError, FencedError, TooLargeError, TransactionError
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -93,7 +93,7 @@ class Delivery:
         try:
             yield
         except DeliveryError as error:
-            if self.transactions is None or isinstance(error, FencedError):
+            if self.transactions is None or isinstance(error, FencedError | TooLargeError):
                 raise
             raise TransactionError(error.what, error.hint) from error
 

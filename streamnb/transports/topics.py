@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from streamnb.base import Partition, Start
-from streamnb.errors import DeliveryError, PositionError, SettingsError, TransportError
+from streamnb.errors import DeliveryError, PositionError, SettingsError, TooLargeError, TransportError
 from streamnb.transports.positions import check_positions
 
 log = logging.getLogger(__name__)
@@ -20,6 +20,11 @@ LINGER_MS = 20
 BATCH_BYTES = 256 * 1024
 IN_FLIGHT_MAX = (
     20_000  # records: the clients buffer without bound; large ones reach `in_flight_bytes_max` before
+)
+
+TOO_LARGE_HINT = (
+    "Set `output.bytes_max`, or for dead letters `dead_letters.bytes_max`, below the topic's "
+    "`max.message.bytes` and the client's own limit, or raise these. A restart alone fails again."
 )
 
 _EXACTLY_ONCE = "the snapshot keeps the positions, so that every record is learned exactly once"
@@ -261,12 +266,16 @@ class TopicSink:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._topic!r}, {self._brokers!r})"
 
-    def _fail(self, target: int | None, cause: object) -> None:
+    def _fail(self, target: int | None, cause: object, *, too_large: bool = False) -> None:
         """Remember the first failed delivery. A client's own thread may call this too."""
         if self._failure is None:
             where = self._topic if target is None else f"{self._topic}-{target}"
             what = f"A record for {where} was not delivered: {cause}."
-            self._failure = DeliveryError(what, "Restart streamnb: it resumes from its last snapshot.")
+            self._failure = (
+                TooLargeError(what, TOO_LARGE_HINT)
+                if too_large
+                else DeliveryError(what, "Restart streamnb: it resumes from its last snapshot.")
+            )
 
     def _raise_failure(self) -> None:
         if self._failure is not None:

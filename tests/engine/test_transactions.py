@@ -14,7 +14,14 @@ from streamnb.base.protocols import Transactions
 from streamnb.base.record import Partition
 from streamnb.engine.published_scores import BEGUN, DELIVERY, PUBLISHED, delivery_noted, published_before
 from streamnb.engine.settings import EngineSettings, Pace
-from streamnb.errors import DeliveryError, FencedError, PositionError, SettingsError, TransactionError
+from streamnb.errors import (
+    DeliveryError,
+    FencedError,
+    PositionError,
+    SettingsError,
+    TooLargeError,
+    TransactionError,
+)
 from streamnb.transports.memory import Crash, MemorySink
 from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions
 from tests.engine.test_engine import Rig, filled, message, plain_loop, put_aside, rig, stream
@@ -140,6 +147,23 @@ def test_a_record_that_is_not_delivered_leaves_the_outcome_of_its_transaction_op
     it.run(**transactional(it, broker, MemoryTransactions))
 
     assert_each_input_is_published_once(it)
+
+
+class _Full(MemorySink):
+    """A sink whose topic takes no record of this size."""
+
+    def publish(self, *columns: Any) -> None:  # noqa: ANN401, ARG002 - as MemorySink has them
+        """Refuse every record."""
+        raise TooLargeError("A record was not delivered.")
+
+
+def test_F8_a_record_that_is_too_large_is_not_tried_again() -> None:
+    """A new engine would fail on it too, so the process ends with the exit code of a wrong setting."""
+    it, broker = rig(stream(30)), MemoryBroker()
+    with pytest.raises(TooLargeError) as caught:
+        it.run(**transactional(it, broker, MemoryTransactions), sink=_Full(it.scores))
+    assert caught.value.exit_code == 2
+    assert not isinstance(caught.value, TransactionError)
 
 
 def test_offsets_are_committed_by_transactions_alone() -> None:

@@ -11,6 +11,7 @@ from streamnb.transports.confluent.client import (
     brokers,
     build,
     describe_topics,
+    is_too_large,
     librdkafka_settings,
     reason,
 )
@@ -105,7 +106,7 @@ class ConfluentSink(TopicSink):
                 except BufferError:
                     self._produce_when_queue_has_space(target, value, key, sent)
         except KafkaException as error:
-            self._fail(target, reason(error))
+            self._fail(target, reason(error), too_large=is_too_large(error))
         self._raise_failure()
 
     def flush(self, timeout_ms: int) -> None:
@@ -170,4 +171,4 @@ class ConfluentSink(TopicSink):
     def _report(self, error: KafkaError | None, record: Message) -> None:
         """Remember a failed delivery; librdkafka calls this from `poll` and `flush`."""
         if error is not None:
-            self._fail(record.partition(), reason(error))
+            self._fail(record.partition(), reason(error), too_large=is_too_large(error))

@@ -13,7 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kafka import KafkaProducer, TopicPartition
-from kafka.errors import InvalidProducerEpochError, KafkaError, KafkaTimeoutError, ProducerFencedError
+from kafka.errors import (
+    InvalidProducerEpochError,
+    KafkaError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    ProducerFencedError,
+    RecordListTooLargeError,
+)
 from kafka.producer.transaction_manager import TransactionManager, TransactionState
 from kafka.serializer import Serializer
 
@@ -27,11 +34,18 @@ READY_TIMEOUT_MS = 1000.0  # the sender thread cannot be stopped while it waits 
 NO_VALUE = object()  # passed to `send` for a record without a value
 
 _FENCED = (ProducerFencedError, InvalidProducerEpochError)
+_TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 def is_fenced(error: KafkaError) -> bool:
     """Return whether the broker has fenced the producer; 3.0.12 may wrap that error in another one."""
     return any(isinstance(cause, _FENCED) for cause in (error, *error.args))
+
+
+def is_too_large(error: object) -> bool:
+    """Return whether the client or the broker refuses a record for its size."""
+    causes = (error, *error.args) if isinstance(error, KafkaError) else ()
+    return any(isinstance(cause, _TOO_LARGE) for cause in causes)
 
 
 def fenced(error: KafkaError) -> FencedError:

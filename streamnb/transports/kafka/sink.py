@@ -24,6 +24,7 @@ from streamnb.transports.kafka.producer import (
     Producer,
     fenced,
     is_fenced,
+    is_too_large,
     new_producer,
 )
 from streamnb.transports.topics import IN_FLIGHT_MAX, TopicSink
@@ -137,10 +138,10 @@ class KafkaSink(TopicSink):
             self._wait_for_oldest(since_s, timeout_ms)
         self._raise_failure()
 
-    def _fail(self, target: int | None, cause: object) -> None:
+    def _fail(self, target: int | None, cause: object, *, too_large: bool = False) -> None:
         if isinstance(cause, KafkaError) and is_fenced(cause) and self._failure is None:
             self._failure = fenced(cause)
-        super()._fail(target, cause)
+        super()._fail(target, cause, too_large=too_large or is_too_large(cause))
 
     def close(self) -> None:
         """Close the sink's own producer; records that were not flushed may be dropped."""

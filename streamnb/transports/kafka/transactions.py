@@ -21,9 +21,10 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from streamnb.base import Partition
-from streamnb.errors import TransactionError
+from streamnb.errors import TooLargeError, TransactionError
 from streamnb.transports.kafka.client import connect, kafka_python_settings, translated
-from streamnb.transports.kafka.producer import Producer, fenced, is_fenced, new_producer
+from streamnb.transports.kafka.producer import Producer, fenced, is_fenced, is_too_large, new_producer
+from streamnb.transports.topics import TOO_LARGE_HINT
 
 # The broker aborts an open transaction this long after `delivery_timeout_ms`, so that readers with isolation
 # level `read_committed` wait no longer. The abort also fences the producer, so it must not come earlier.
@@ -144,6 +145,11 @@ class KafkaTransactions:
         except KafkaError as error:
             if is_fenced(error):
                 raise fenced(error) from error
+            if is_too_large(error):
+                raise TooLargeError(
+                    f"A record of a transaction of group {self._group} was not delivered: {error!r}.",
+                    TOO_LARGE_HINT,
+                ) from error
             raise TransactionError(
                 f"The outcome of a transaction of group {self._group} is unknown: {error!r}.",
                 "Restart streamnb: it resumes from its last snapshot.",
