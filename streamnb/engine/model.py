@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from streamnb.base import Batch, Classifier, FrozenState, Partition, Scores, Snapshot
+from streamnb.engine.class_budget import ClassBudget
 from streamnb.engine.guard import Guard
 from streamnb.wire import Decoder
 
@@ -26,6 +27,8 @@ class Model:
         Keeps labels from being learned.
     description : mapping
         The settings that rebuild the model, for the snapshot.
+    budget : ClassBudget
+        Refuses labels that would make scores too large.
     """
 
     name: str
@@ -33,12 +36,18 @@ class Model:
     decoder: Decoder
     guard: Guard | None = None
     description: Mapping[str, object] = field(default_factory=dict)
+    budget: ClassBudget = field(default_factory=ClassBudget)
 
     def step(self, partition: Partition, offsets: Sequence[int], batch: Batch) -> Scores:
         """Score each message, then learn it if it has a label and the guard allows it."""
-        if self.guard is None:
-            return self.classifier.step(batch)
-        return self.guard.step(self.classifier, partition, offsets, batch)
+        guard = self.guard
+
+        def step(part: Batch, rows: slice) -> Scores:
+            if guard is None:
+                return self.classifier.step(part)
+            return guard.step(self.classifier, partition, offsets[rows], part)
+
+        return self.budget.step(self.classifier, batch, step)
 
     def state_settings(self) -> dict[str, object]:
         """Return the settings that the state depends on."""

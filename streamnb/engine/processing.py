@@ -64,7 +64,9 @@ class Processing:
             scores, batch.labels, offsets, output=self.output, published_before=published_before
         )
         for i in selection.over_limit:
-            what = f"The label {batch.labels[i]!r} would be one class more than `classes_max`."
+            what = (
+                f"The label {batch.labels[i]!r} would be one class more than `classes_max` or a score allows."
+            )
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
         self._publish(records, messages, scores, selection.published)  # 5. Publish
         delivery.dead_letters.publish(records, messages.refused, published_before)

@@ -339,7 +339,7 @@ class Clumsy(NaiveBayes):
     def step(self, batch: Batch, *, score: bool = True, learn: bool = True) -> Scores:
         """Step the batch; raise the error at the third."""
         scores = super().step(batch, score=score, learn=learn)
-        self.batches_left -= 1
+        self.batches_left -= len(batch) > 0
         if not self.batches_left:
             raise self.error
         return scores
