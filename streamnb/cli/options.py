@@ -93,6 +93,18 @@ def warn_of_refused(history: History) -> None:
         )
 
 
+def visible(text: object) -> str:
+    r"""Return a text with its control characters escaped, so that a class cannot act on a terminal.
+
+    Examples
+    --------
+    >>> visible("Größe " + chr(27) + "[31m")
+    'Größe \\x1b[31m'
+    """
+    shown = str(text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+
+
 def readable(value: object) -> str:
     """Return a value as text for a person: floats shortened, strings unquoted, all else as JSON."""
     if isinstance(value, float):

@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from streamnb.cli.options import visible
 from streamnb.evaluation import Difference, Evaluation, Interval
 
 if TYPE_CHECKING:
@@ -24,11 +25,13 @@ CHANGES_MAX = 20
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
     """Print a table whose first column is text and whose other columns are numbers."""
-    table = Table(*header, box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    table = Table(
+        *map(visible, header), box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold"
+    )
     for column in table.columns[1:]:
         column.justify = "right"
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(visible, row))
     console = Console(markup=False, highlight=False)
     if not console.is_terminal:
         console = Console(markup=False, highlight=False, width=PIPE_WIDTH)

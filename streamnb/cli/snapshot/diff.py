@@ -13,6 +13,7 @@ from streamnb.cli.options import (
     FirstSnapshot,
     JsonOption,
     SecondSnapshot,
+    visible,
 )
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ def diff(
         return
     print("the same state" if found.same_state else "another state")
     for line in (*found.settings, *found.offsets, *(f"class {line}" for line in found.classes)):
-        print(f"  {line}")
+        print(f"  {visible(line)}")
     print(f"{found.tokens_changed} tokens with other counts")
     for view, token, label, was, now in found.most_changed:
-        print(f"  {view}: {token!r} in {label}: {was:.6g} -> {now:.6g}")
+        print(f"  {visible(view)}: {token!r} in {visible(label)}: {was:.6g} -> {now:.6g}")
 
 
 class Change(NamedTuple):

@@ -8,6 +8,7 @@ from streamnb.cli.options import (
     JsonOption,
     SnapshotArgument,
     readable,
+    visible,
 )
 
 
@@ -38,4 +39,4 @@ def inspect(snapshot: SnapshotArgument, json: JsonOption = False) -> None:
         print(orjson.dumps(facts).decode())
         return
     for name, value in facts.items():
-        print(f"{name:>12}  {readable(value)}")
+        print(f"{name:>12}  {visible(readable(value))}")
