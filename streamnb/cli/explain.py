@@ -8,6 +8,7 @@ import typer
 
 from streamnb.cli.options import (
     SnapshotArgument,
+    visible,
 )
 from streamnb.errors import SnapshotError
 
@@ -24,11 +25,13 @@ def explain(
     ratio of their posteriors, before the calibrated head's correction for wrong labels.
     """
     from streamnb.config import (
+        build_decoder,
         load_snapshot,
         restore_model,
     )
 
     settings, model = restore_model(load_snapshot(snapshot))
+    build_decoder(settings)  # refuses a model that does not read fields of a message, and so not this text
     x = dict.fromkeys(settings.message.text[:1], text)
     explanation = model.explain_one(x)
     if explanation is None:
@@ -37,14 +40,14 @@ def explain(
             "Choose a snapshot that has learned labels of two classes.",
         )
     for label, p in sorted(model.predict_proba_one(x).items(), key=lambda item: -item[1]):
-        print(f"{p:8.4f}  {label}")
-    first, second = explanation.classes
+        print(f"{p:8.4f}  {visible(label)}")
+    first, second = map(visible, explanation.classes)
     print(f"\n{first} against {second}: {explanation.total:+.4f}")
     print(f"{explanation.start:+9.4f}  before reading the text")
     for name, value in explanation.others.items():
-        print(f"{value:+9.4f}  {name}")
+        print(f"{value:+9.4f}  {visible(name)}")
     for view, token, value in explanation.tokens[:top]:
-        print(f"{value:+9.4f}  {view}: {token!r}")
+        print(f"{value:+9.4f}  {visible(view)}: {token!r}")
     if len(explanation.tokens) > top:
         rest = sum(part.value for part in explanation.tokens[top:])
         print(f"{rest:+9.4f}  {len(explanation.tokens) - top} other tokens")
