@@ -13,7 +13,7 @@ from streamnb.base import Snapshot, differences
 from streamnb.config.models import build_decoder, build_model, model_description, restore_model
 from streamnb.config.settings import Settings
 from streamnb.engine import SystemClock
-from streamnb.errors import SnapshotError
+from streamnb.errors import SettingsError, SnapshotError
 from streamnb.naive_bayes import grow, setting_differences
 
 _log = logging.getLogger("streamnb")
@@ -39,9 +39,12 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
 
     Raises
     ------
+    SettingsError
+        Its classes are numbers or truth values, which no message of a stream has as a label.
     SnapshotError
         A view that both have, or any other setting of the statistics, differs.
     """
+    _check_classes(snapshot, path)
     model, message = build_model(settings), build_decoder(settings).state_settings()
     before: Any = snapshot.statistics.get("model", {})
     changes = [f"model.{line}" for line in setting_differences(before, model.state_settings())]
@@ -89,6 +92,17 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
         written_ms=SystemClock().wall_ms(),
         streamnb=__version__,
     )
+
+
+def _check_classes(snapshot: Snapshot, path: Path) -> None:
+    known: Any = snapshot.values.get("classes", [])
+    if any(not isinstance(label, str) for label in known):
+        kind, renamed = type(known[0]).__name__, " ".join(f"{label}=..." for label in known[:2])
+        raise SettingsError(
+            f"The classes in {path} are of the type {kind}, and labels of a stream are text.",
+            f"Name them with `streamnb snapshot relabel {path} {renamed}`, for messages with such labels "
+            "with `--map-labels`.",
+        )
 
 
 def _message_differences(before: Any, now: Mapping[str, Any]) -> list[str]:  # noqa: ANN401 - read from a file

@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
-from streamnb import TEXT_ONLY, NaiveBayes, load
+from streamnb import TEXT_ONLY, MultinomialNB, NaiveBayes, load
 from streamnb.naive_bayes import memory
 from streamnb.storage import read_snapshot, write_snapshot
 from tests.support.streams import lines_of
@@ -281,6 +282,59 @@ def test_an_engine_goes_on_from_a_model_that_python_saved(mail: Path, tmp_path: 
     again = load(newest)
     assert again.learned_ > 600
     assert again.digest() == read_snapshot(newest, memory).digest
+
+
+@pytest.mark.parametrize("labels", [(1, 0), (True, False)])
+def test_a_saved_model_whose_labels_are_no_text_is_refused_until_they_are(
+    labels: tuple[int, int], mail: Path, tmp_path: Path
+) -> None:
+    """By one sentence at the start, with the command that names the classes; it failed at the first label."""
+    model, saved, named = NaiveBayes(TEXT_ONLY), tmp_path / "saved.snb", tmp_path / "named.snb"
+    model.learn_many([{"text": "win money"}, {"text": "lunch at noon"}] * 20, list(labels) * 20)
+    model.save(saved)
+    changes = {
+        "source": f'{{ kind = "jsonl", path = "{mail}" }}',
+        "sink": f'{{ kind = "jsonl", path = "{tmp_path / "scores"}" }}',
+        "dead_letters.sink": f'{{ kind = "jsonl", path = "{tmp_path / "dead"}" }}',
+        "snapshots.directory": str(tmp_path / "snapshots"),
+    }
+    words = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
+    done = streamnb("run", SPAM, *words, "--from", str(saved))
+    assert (done.returncode, b"Traceback" in done.stderr) == (2, False)
+    assert b"labels of a stream are text. Name them with `streamnb snapshot relabel" in done.stderr
+    assert streamnb("snapshot", "grow", str(saved), "--config", SPAM, "-o", str(named)).returncode == 2
+
+    new = [f"{label}={name}" for label, name in zip(labels, ("spam", "ham"), strict=True)]
+    assert streamnb("snapshot", "relabel", str(saved), *new, "--map-labels", "-o", str(named)).returncode == 0
+    settings: Any = read_snapshot(named, memory).settings
+    assert settings["message"]["label_values"][orjson.dumps(labels[0]).decode()] == "spam"
+    sent = [orjson.dumps(label).decode() for label in labels]
+    words += ["--set", f'message.label_values={{ {sent[0]} = "spam", {sent[1]} = "ham" }}']
+    done = streamnb("run", SPAM, *words, "--from", str(named))
+    assert done.returncode == 0, done.stderr
+
+
+def test_explain_refuses_a_model_that_does_not_read_its_text(tmp_path: Path) -> None:
+    """As `score` does; a classic estimator saw no word of it and printed equal posteriors."""
+    model = MultinomialNB()
+    for x, y in (({"win": 1}, "spam"), ({"lunch": 1}, "ham")):
+        model.learn_one(x, y)
+    model.save(tmp_path / "saved.snb")
+    done = streamnb("explain", str(tmp_path / "saved.snb"), "win")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"which works only from Python" in done.stderr
+
+
+def test_F8_a_class_cannot_act_on_a_terminal(tmp_path: Path) -> None:
+    """Python accepts any text as a label; commands print its control characters escaped."""
+    model, path = NaiveBayes(TEXT_ONLY), tmp_path / "saved.snb"
+    model.learn_many([{"text": "win"}, {"text": "lunch"}] * 2, ["a\x1b[31m", "b\x9b"] * 2)
+    model.save(path)
+    for words in (["explain", str(path), "win"], ["snapshot", "inspect", str(path)]):
+        done = streamnb(*words)
+        assert done.returncode == 0, done.stderr
+        assert not {"\x1b", "\x9b"} & set(done.stdout.decode())
+        assert "a\\" in done.stdout.decode()
 
 
 @pytest.mark.parametrize(

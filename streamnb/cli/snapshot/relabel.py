@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+import orjson
 import typer
 
-from streamnb.cli.options import OutputOption, SnapshotArgument
+from streamnb.cli.options import OutputOption, SnapshotArgument, visible
 from streamnb.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def relabel(
     held = load_snapshot(snapshot)
     result = relabelled(held, names_of(renamed, held), map_labels=map_labels)
     size = write_snapshot(output, result)
-    classes = ", ".join(map(str, _classes(result)))
+    classes = ", ".join(map(visible, _classes(result)))
     print(f"{output}: classes {classes}; {size} bytes, digest {result.digest['all']}")
 
 
@@ -100,7 +101,7 @@ def relabelled(snapshot: Snapshot, names: Names, *, map_labels: bool = False) ->
     tables = _relabelled_settings(snapshot.settings, names)
     if map_labels:
         message: dict[str, Any] = tables.setdefault("message", {})
-        message["label_values"] = {**names, **message.get("label_values", {})}
+        message["label_values"] = {**_as_sent(names), **message.get("label_values", {})}
     settings = decode_settings({k: v for k, v in tables.items() if k != ESTIMATOR}, "the snapshot")
     model = build_model(settings)
     try:
@@ -161,6 +162,13 @@ def _parameters(tables: Mapping[str, Any]) -> dict[str, Any]:
 
     found: dict[str, Any] = tables.get(ESTIMATOR, {}).get("parameters", {})
     return found
+
+
+def _as_sent(names: Names) -> dict[str, Label]:
+    """Return the new labels by the old ones as the JSON of a message has them."""
+    return {
+        label if isinstance(label, str) else orjson.dumps(label).decode(): new for label, new in names.items()
+    }
 
 
 def _summed(shares: Mapping[str, float], names: Names) -> dict[str, float]:

@@ -64,4 +64,5 @@ def _check(names: Mapping[Label, Label], classes: Sequence[Label]) -> None:
             raise ValueError(f"the new label of {label!r} is empty")
         if new in names:
             raise ValueError(f"{new!r} is both a new label and a class to rename, so the result is not clear")
-    checked_labels(Batch({}, list(names.values())), classes)
+    kept = [label for label in classes if label not in names]  # if none is, the labels may get another type
+    checked_labels(Batch({}, list(names.values())), kept)

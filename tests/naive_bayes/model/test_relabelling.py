@@ -143,6 +143,21 @@ def test_labels_keep_their_type() -> None:
         relabel(NaiveBayes(TEXT_ONLY).state, model.state, {3: "spam"})
 
 
+def test_labels_get_another_type_if_all_of_them_do() -> None:
+    """A model that learned truth values from Python gets the labels of a stream, which are text."""
+    model = NaiveBayes(TEXT_ONLY)
+    for text, label in (("win", True), ("noon", False)):
+        model.learn_one({"text": text}, label)
+    named, part = NaiveBayes(TEXT_ONLY), NaiveBayes(TEXT_ONLY)
+    relabel(named.state, model.state, {True: "spam", False: "ham"})
+    assert list(named.predict_proba_one({"text": "win"}).values()) == list(
+        model.predict_proba_one({"text": "win"}).values()
+    )
+    assert named.classes_ == ["spam", "ham"]
+    with pytest.raises(ValueError, match="bool"):
+        relabel(part.state, model.state, {True: "spam"})
+
+
 @pytest.mark.parametrize(
     ("names", "reason"),
     [
