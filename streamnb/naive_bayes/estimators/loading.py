@@ -15,7 +15,8 @@ from streamnb.errors import SnapshotError
 from streamnb.naive_bayes._kernel import memory
 from streamnb.naive_bayes.estimators.fields import CategoricalNB, GaussianDiscriminant, GaussianNB
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
-from streamnb.naive_bayes.estimators.saving import ESTIMATOR, typed_parameters
+from streamnb.naive_bayes.estimators.parameters import typed_parameters
+from streamnb.naive_bayes.estimators.saving import ESTIMATOR
 from streamnb.naive_bayes.estimators.words import BernoulliNB, ComplementNB, MultinomialNB
 from streamnb.naive_bayes.model import plain
 from streamnb.storage import read_snapshot

@@ -24,6 +24,7 @@ from streamnb.base import Batch, FrozenState, Label, Scores, Sections, checked_l
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.estimators import notebook, saving
 from streamnb.naive_bayes.estimators.frames import Row, column_of, frame_like, rows_of, series_like
+from streamnb.naive_bayes.estimators.parameters import check_parameter
 from streamnb.naive_bayes.event_models.priors import Prior
 from streamnb.naive_bayes.features.readers import Words
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
@@ -36,6 +37,8 @@ from streamnb.naive_bayes.model.step import at_rest
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.explanation import Explanation
 from streamnb.naive_bayes.statistics.forgetting import seconds
+
+_PACKAGE = f"{__package__}."
 
 
 class NaiveBayes(base.MiniBatchClassifier):
@@ -191,8 +194,9 @@ class NaiveBayes(base.MiniBatchClassifier):
         Raises
         ------
         ValueError
-            The sums depend on the parameter; nothing was changed.
+            The value has another type than the parameter, or the sums depend on it; nothing was changed.
         """
+        check_parameter(self._own_class(), name, value)
         if "state" not in self.__dict__ or name not in self.__dict__ or name not in self._get_params():
             super().__setattr__(name, value)
             return
@@ -211,6 +215,11 @@ class NaiveBayes(base.MiniBatchClassifier):
                 )
             state.become(other.state)
             self.__dict__.update(other.__dict__ | {"state": state})
+
+    @classmethod
+    def _own_class(cls) -> type:
+        """Return the class of this package that a subclass extends, whose parameters are known."""
+        return next(each for each in cls.__mro__ if each.__module__.startswith(_PACKAGE))
 
     def __repr__(self) -> str:
         """Return the call that makes such a model, and what this one has learned.

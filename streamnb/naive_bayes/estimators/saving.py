@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from streamnb import __version__
 from streamnb.base import Snapshot
 from streamnb.errors import StorageError
+from streamnb.naive_bayes.estimators.parameters import typed_parameters
 from streamnb.naive_bayes.model import plain
 from streamnb.storage import write_snapshot
 
@@ -54,26 +52,6 @@ def save(model: NaiveBayes, path: Path | str, *, overwrite: bool) -> int:
         streamnb=__version__,
     )
     return write_snapshot(path, snapshot, overwrite=overwrite)
-
-
-def typed_parameters(made: type[NaiveBayes], given: Mapping[str, object]) -> dict[str, Any]:
-    """Return plain parameters as arguments of a constructor.
-
-    Raises
-    ------
-    ValueError
-        The class has no such parameter, or a value has another type.
-    """
-    hints, known = get_type_hints(made.__init__), inspect.signature(made).parameters
-    found = {}
-    for name, value in given.items():
-        if name not in known:
-            raise ValueError(f"{made.__name__} has no parameter `{name}`")
-        try:
-            found[name] = msgspec.convert(value, hints[name])
-        except msgspec.ValidationError as error:
-            raise ValueError(f"`{name}`: {error}") from error
-    return found
 
 
 def _parameters(model: NaiveBayes) -> dict[str, object]:

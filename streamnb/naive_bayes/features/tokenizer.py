@@ -119,6 +119,9 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` for a wrong limit, contradicting options or a language without a list."""
+        for name in ("keep_whole", "stop_words"):
+            if not isinstance(getattr(self, name), tuple):
+                raise ValueError(f"`{name}` must be a tuple of texts, not {getattr(self, name)!r}")
         check_limits(self.token_length_max, self.message_tokens_max, self.token_length_min)
         if self.token_length_min > self.token_length_max:
             raise ValueError(

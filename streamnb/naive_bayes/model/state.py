@@ -84,6 +84,8 @@ class State:
         self.max_tokens = max_tokens
         if max_tokens is not None and max_tokens < 16:
             raise ValueError(f"`max_tokens` must be at least 16, not {max_tokens}")
+        if explain < 0:
+            raise ValueError(f"`explain` must be at least 0, not {explain}")
         self.raw = raw
         self.explain = explain
         self.declared = tuple(classes)
@@ -252,7 +254,7 @@ def _checked(
         raise ValueError(
             f"`prior` must be one of streamnb's priors, such as FixedPrior({{...}}), not {prior!r}"
         )
-    if isinstance(classes, str):
+    if isinstance(classes, str) or not hasattr(classes, "__len__"):
         raise ValueError(f"`classes` must be a list of labels, not {classes!r}")
     if classes_max is not None and not classes_max >= max(1, len(classes)):
         raise ValueError(f"`classes_max` must be at least {max(1, len(classes))}, not {classes_max!r}")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from streamnb.naive_bayes.event_models import (
     AnyEventModel,
@@ -125,7 +126,7 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not isinstance(part, Reader | EventModel):
             return part
         try:
-            return msgspec.convert(msgspec.to_builtins(part), type(part))
+            return msgspec.convert(msgspec.to_builtins(part, enc_hook=np.generic.item), type(part))
         except msgspec.ValidationError as error:
             raise ValueError(f"view `{self.name}`: {type(part).__name__}: {error}") from error
 

@@ -9,12 +9,16 @@ import pytest
 
 from streamnb import (
     TEXT_ONLY,
+    BernoulliNB,
     Category,
+    Dirichlet,
     Flags,
     Gaussian,
     Multinomial,
+    MultinomialNB,
     NaiveBayes,
     Numbers,
+    Tokenizer,
     View,
     WordPairs,
     Words,
@@ -26,6 +30,9 @@ any_words: Any = Words
 any_pairs: Any = WordPairs
 any_flags: Any = Flags
 any_numbers: Any = Numbers
+any_multinomial: Any = MultinomialNB
+any_bernoulli: Any = BernoulliNB
+any_tokenizer: Any = Tokenizer
 
 WRONG: dict[str, tuple[Any, str]] = {
     "a head that is none": (
@@ -38,7 +45,7 @@ WRONG: dict[str, tuple[Any, str]] = {
         lambda: any_model(any_view("w", any_words())),
         r"`views` must be a list of View\(",
     ),
-    "a dict as a prior": (lambda: any_model(prior={"a": 0.5}), "`prior` must be one of"),
+    "a dict as a prior": (lambda: any_model(prior={"a": 0.5}), r"`prior` must be a LearnedPrior\(...\) or "),
     "no room for a class": (
         lambda: any_model(classes_max=0),
         "`classes_max` must be at least 1",
@@ -70,6 +77,50 @@ WRONG: dict[str, tuple[Any, str]] = {
         lambda: any_view("c", Category("kind"), Multinomial(weight="log")),
         "use the event model Categorical",
     ),
+    "a text as raw": (lambda: any_model(raw=1), "`raw` must be True or False, not 1"),
+    "half a class": (
+        lambda: any_model(classes_max=2.5),
+        "`classes_max` must be a whole number or None, not 2.5",
+    ),
+    "half a token": (lambda: any_model(max_tokens=17.5), "`max_tokens` must be a whole number or None"),
+    "a number as a text": (lambda: any_model(max_tokens="x"), "`max_tokens` must be a whole number or None"),
+    "a flag that is a text": (lambda: any_model(compiled="x"), "`compiled` must be True or False or None"),
+    "true as a number of tokens": (lambda: any_model(explain=True), "`explain` must be a whole number"),
+    "fewer tokens than none": (lambda: any_model(explain=-1), "`explain` must be at least 0, not -1"),
+    "a number as text fields": (
+        lambda: any_model(text=5),
+        "`text` must be a text or a list of texts or None",
+    ),
+    "a number as a tokenizer": (
+        lambda: any_model(tokenizer=3),
+        r"`tokenizer` must be a Tokenizer\(...\) or None",
+    ),
+    "a table as a tokenizer": (
+        lambda: any_model(tokenizer={}),
+        r"`tokenizer` must be a Tokenizer\(...\) or None",
+    ),
+    "a text as a time": (
+        lambda: any_model(time_skew_max_s="x"),
+        "`time_skew_max_s` must be a number, not 'x'",
+    ),
+    "a number as classes": (lambda: any_model(classes=5), "`classes` must be a list of labels, not 5"),
+    "a word for unknown words": (
+        lambda: any_multinomial(unknown="bogus"),
+        '`unknown` must be "smooth" or "skip", not \'bogus\'',
+    ),
+    "a weight that is none": (
+        lambda: any_multinomial(weight="tfidf"),
+        '`weight` must be "counts" or "boolean" or "log", not',
+    ),
+    "a text as a pseudo-count": (lambda: any_multinomial(alpha="x"), "`alpha` must be a number, not 'x'"),
+    "a smoothing of draws for coins": (
+        lambda: any_bernoulli(smoothing=Dirichlet(3.0)),
+        r"`smoothing` must be a Beta\(...\) or None, not Dirichlet",
+    ),
+    "a list of stop words": (
+        lambda: any_tokenizer(stop_words=["en"]),
+        r"`stop_words` must be a tuple of texts, not \['en'\]",
+    ),
 }
 
 
@@ -78,6 +129,21 @@ def test_a_wrong_argument_is_one_sentence(act: Any, what: str) -> None:  # noqa:
     """A ValueError, whatever its type; never an AttributeError from inside."""
     with pytest.raises(ValueError, match=what):
         act()
+
+
+def test_an_argument_may_be_a_number_of_numpy_or_a_subclass_a_parameter_of_its_own() -> None:
+    """Grids of settings come from arrays; only the arguments of our own classes are checked."""
+    import numpy as np
+
+    class Own(NaiveBayes):
+        def __init__(self, explain: str = "words") -> None:
+            super().__init__(TEXT_ONLY)
+            self.note = explain
+
+    assert MultinomialNB(alpha=np.float64(0.5), max_tokens=np.int64(100)).max_tokens == 100  # type: ignore[arg-type]
+    assert Own().note == "words"
+    with pytest.raises(ValueError, match="`raw` must be True or False, not 1"):
+        NaiveBayes(TEXT_ONLY).raw = 1  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
