@@ -291,8 +291,19 @@ def likeliest(posterior: Mapping[L, float]) -> L | None:
     return min(equals, key=lambda label: (type(label).__name__, label), default=None)
 
 
+def _plain(label: object) -> object:
+    """Return a label of numpy, of an enumeration or of another subclass as Python's own, which files keep."""
+    if isinstance(label, np.generic):
+        return label.item()
+    if isinstance(label, str) and type(label) is not str:
+        return str.__str__(label)
+    if isinstance(label, int) and type(label) not in {int, bool}:
+        return int.__int__(label)
+    return label
+
+
 def checked_labels(batch: Batch, classes: Sequence[Label]) -> tuple[list[Label | None], list[float] | None]:
-    """Check a batch's labels and weights, and return them with numpy scalars converted to Python's types.
+    """Check a batch's labels and weights, and return them as Python's own types.
 
     Parameters
     ----------
@@ -307,7 +318,7 @@ def checked_labels(batch: Batch, classes: Sequence[Label]) -> tuple[list[Label |
         others. A weight is not from 1e-9 to 1e9. The numbers of weights and messages differ.
     """
     given_labels: Sequence[object] = batch.labels
-    labels = [cast("Label | None", y.item() if isinstance(y, np.generic) else y) for y in given_labels]
+    labels = [cast("Label | None", _plain(y)) for y in given_labels]
     kind: type[Label] | None = type(classes[0]) if classes else None
     for label in labels:
         if label is None:

@@ -307,7 +307,8 @@ class NaiveBayes(base.MiniBatchClassifier):
         x : mapping of str to object
             Field names to values.
         y : str, int or bool
-            All labels of a model have one type; numpy's scalars are Python's.
+            All labels of a model have one type. Scalars of numpy and members of enumerations of texts or
+            integers are learned as Python's own texts and integers.
         w : float
             The weight, from 1e-9 to 1e9: that many messages. The name is river's.
         at : float, optional

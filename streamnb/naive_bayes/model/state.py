@@ -88,7 +88,10 @@ class State:
             raise ValueError(f"`explain` must be at least 0, not {explain}")
         self.raw = raw
         self.explain = explain
-        self.declared = tuple(classes)
+        declared, _ = checked_labels(Batch({}, tuple(classes)), ())
+        if None in declared:
+            raise ValueError("`classes` must be a list of labels, and None is no label")
+        self.declared = cast("tuple[Label, ...]", tuple(declared))
         self.classes: list[Label] = []
         self.index: dict[Label, int] = {}
         self.class_counts: list[float] = []
@@ -103,8 +106,7 @@ class State:
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
             self.head = CalibratedHead(len(self.text_views), len(self.other_views))
-        checked_labels(Batch({}, self.declared), ())
-        for label in classes:
+        for label in self.declared:
             self.class_index(label)
         self.lock = self._lock_of_counts()
         self.driver = _kernel.Driver(self) if self.compiled else None

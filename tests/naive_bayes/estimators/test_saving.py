@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, IntEnum, StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +266,69 @@ def changed(path: Path, **settings: object) -> None:
 def vars_of(snapshot: Snapshot) -> dict[str, Any]:
     """Return the fields of a snapshot."""
     return {name: getattr(snapshot, name) for name in snapshot.__dataclass_fields__}
+
+
+class Queue(StrEnum):
+    """Labels as an enumeration of texts."""
+
+    BILLING = "billing"
+    REPAIR = "repair"
+
+
+class Level(IntEnum):
+    """Labels as an enumeration of integers."""
+
+    LOW = 0
+    HIGH = 1
+
+
+class Named(str):
+    """Labels as a subclass of str."""
+
+    __slots__ = ()
+
+
+class Mixed(str, Enum):  # noqa: UP042 - the older way
+    """An enumeration of texts whose `str` is not its value."""
+
+    BILLING = "billing"
+    REPAIR = "repair"
+
+
+@pytest.mark.parametrize("compiled", [False, None])
+@pytest.mark.parametrize(
+    ("labels", "plain_labels"),
+    [
+        (tuple(Queue), ["billing", "repair"]),
+        (tuple(Level), [0, 1]),
+        ((Named("billing"), Named("repair")), ["billing", "repair"]),
+        (tuple(Mixed), ["billing", "repair"]),
+    ],
+    ids=["StrEnum", "IntEnum", "subclass of str", "str and Enum"],
+)
+@pytest.mark.parametrize("declared", [False, True])
+def test_a_label_of_a_subclass_is_learned_as_the_plain_label(
+    labels: tuple[Label, Label],
+    plain_labels: list[Label],
+    compiled: bool | None,
+    declared: bool,
+    tmp_path: Path,
+) -> None:
+    """A file keeps only plain labels, so a loaded model could not learn the same member again."""
+    classes = list(labels) if declared else None
+    model = NaiveBayes(TEXT_ONLY, compiled=compiled, classes=classes)
+    model.learn_one({"text": "win"}, labels[0])
+    model.learn_many([{"text": "win"}, {"text": "noon"}, {"text": "win"}], [*labels, labels[0]])
+    assert model.classes_ == plain_labels
+    assert {type(label) for label in model.classes_} == {type(plain_labels[0])}
+    model.save(tmp_path / "model.snb")
+    again = streamnb.load(tmp_path / "model.snb")
+    for each in (model, again):
+        each.learn_one({"text": "noon"}, labels[1])
+        each.learn_one({"text": "noon"}, plain_labels[1])
+        each.unlearn_one({"text": "win"}, labels[0])
+    assert again.digest() == model.digest()
+    assert type(model.predict_one({"text": "win"})) is type(plain_labels[0])
 
 
 @pytest.mark.parametrize(
