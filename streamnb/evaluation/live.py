@@ -52,8 +52,8 @@ class LiveEvaluation(Collector):
         self._size = window_messages
         self.drift = drift
         self._changes = 0
-        self._tally = Tally()
-        self._window = Window(self._size)
+        self._tally = Tally(confusion_max=CLASSES_MAX)
+        self._window = Window(self._size, CLASSES_MAX)
         self._new_class = 0
         self._classes: Sequence[Label] = ()
         self._lock = threading.Lock()

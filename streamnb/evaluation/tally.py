@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,7 +58,7 @@ class Figures:
     recall, precision : dict of str to float
         Per class. Recall is NaN if the class never was a label, precision if it was never predicted.
     confusion : dict of str to dict of str to int
-        Number of messages, by label, then by predicted class.
+        Number of messages, by label, then by predicted class; empty with more classes than the tally allows.
     reliability : list of Bin
         The non-empty ones of the 15 bins.
     """
@@ -82,6 +83,8 @@ class Tally:
     warm_up : int
         Number of first messages that the calibration error and the reliability curve leave out, because a
         model that has learned almost nothing says little about calibration.
+    confusion_max : float
+        With more classes there is no confusion matrix, and all else takes time linear in the classes.
 
     Examples
     --------
@@ -96,12 +99,14 @@ class Tally:
     (0.5, 0.5, {'spam': 1, 'ham': 1})
     """
 
-    def __init__(self, warm_up: int = 0) -> None:
+    def __init__(self, warm_up: int = 0, confusion_max: float = math.inf) -> None:
         self.warm_up = warm_up
         self.n = 0
         self._loss = 0.0
         self._brier = 0.0
-        self._confusion = np.zeros((0, 0), np.int64)
+        self._sums = {name: np.zeros(0, np.int64) for name in ("right", "truth", "predicted")}
+        self._confusion: Counter[tuple[int, int]] = Counter()
+        self._confusion_max = confusion_max
         self._bin_p = np.zeros(BINS)
         self._bin_n = np.zeros((BINS, 2), np.int64)  # wrong, right
 
@@ -121,14 +126,23 @@ class Tally:
         self._bin_n += np.bincount(2 * bins + correct, minlength=2 * BINS).reshape(BINS, 2)
 
     def _count_classes(self, truth: NDArray[np.int64], predicted: NDArray[np.int64]) -> None:
-        wanted = 1 + int(max(truth.max(), predicted.max()))
-        size = len(self._confusion)
-        if wanted > size:
-            grown = np.zeros((wanted, wanted), np.int64)
-            grown[:size, :size] = self._confusion
-            self._confusion, size = grown, wanted
-        pairs = np.bincount(truth * size + predicted, minlength=size * size)
-        self._confusion += pairs.reshape(size, size)
+        """Count the pairs that there are: a matrix would take the square of the classes with each batch."""
+        width = 1 + int(max(truth.max(), predicted.max()))
+        for name, column in (
+            ("right", truth[truth == predicted]),
+            ("truth", truth),
+            ("predicted", predicted),
+        ):
+            counts = np.bincount(column, minlength=max(width, len(self._sums[name])))
+            counts[: len(self._sums[name])] += self._sums[name]
+            self._sums[name] = counts
+        if width > self._confusion_max:
+            self._confusion_max = -1
+            self._confusion.clear()
+            return
+        pairs, counts = np.unique(truth * width + predicted, return_counts=True)
+        for pair, n in zip(pairs.tolist(), counts.tolist(), strict=True):
+            self._confusion[divmod(pair, width)] += n
 
     def bins(self) -> list[tuple[int, float, int]]:
         """Return, for each of the 15 bins, the messages, the sum of their posteriors and how many were right.
@@ -140,11 +154,12 @@ class Tally:
 
     def figures(self, classes: Sequence[Label]) -> Figures:
         """Return the figures of all outcomes; `classes` are in the order of the scores' columns."""
-        n, matrix = self.n, np.zeros((len(classes), len(classes)), np.int64)
-        size = len(self._confusion)
-        matrix[:size, :size] = self._confusion
-        names, right = [str(label) for label in classes], np.diag(matrix)
-        recall, precision = _shares(right, matrix.sum(axis=1)), _shares(right, matrix.sum(axis=0))
+        n, size, names = self.n, len(classes), [str(label) for label in classes]
+        right, truth, predicted = (
+            np.pad(self._sums[name], (0, size - len(self._sums[name])))
+            for name in ("right", "truth", "predicted")
+        )
+        recall, precision = _shares(right, truth), _shares(right, predicted)
         sizes = self._bin_n.sum(axis=1)
         filled = np.flatnonzero(sizes)
         counts, p, correct = sizes[filled], self._bin_p[filled], self._bin_n[filled, 1]
@@ -158,8 +173,8 @@ class Tally:
             recall=dict(zip(names, recall, strict=True)),
             precision=dict(zip(names, precision, strict=True)),
             confusion={
-                name: dict(zip(names, row, strict=True))
-                for name, row in zip(names, matrix.tolist(), strict=True)
+                name: {other: self._confusion[t, p] for p, other in enumerate(names)}
+                for t, name in enumerate(names if size <= self._confusion_max else ())
             },
             reliability=[
                 Bin(k, said / k, true / k)
@@ -175,10 +190,13 @@ class Window:
     ----------
     size : int
         Number of judged messages it holds; each takes 48 bytes.
+    confusion_max : float
+        As for `Tally`.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, confusion_max: float = math.inf) -> None:
         self.size = size
+        self._confusion_max = confusion_max
         self._n = 0
         whole, real = ("truth", "predicted"), ("loss", "brier", "top", "margin")
         self._columns: dict[str, NDArray[np.int64] | Floats] = {
@@ -200,7 +218,7 @@ class Window:
     def figures(self, classes: Sequence[Label]) -> tuple[Figures, float | None]:
         """Return the window's figures and its 1-ROCA %, which is ``None`` unless there are two classes."""
         held = self.outcomes()
-        tally = Tally()
+        tally = Tally(confusion_max=self._confusion_max)
         tally.add(held)
         ranking = roca_loss_pct(held.margin, held.truth == 1) if len(classes) == 2 else None
         return tally.figures(classes), ranking

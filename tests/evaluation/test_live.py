@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+import time
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from streamnb.base.batch import Batch, Label
 from streamnb.evaluation import Prequential
 from streamnb.evaluation.live import LiveEvaluation
+from streamnb.evaluation.outcomes import Outcomes
+from streamnb.evaluation.tally import Tally
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from tests.engine.test_engine import rig, stream
@@ -94,3 +99,45 @@ def test_the_engine_judges_what_it_scored(caplog: pytest.LogCaptureFixture) -> N
     assert any("labelled messages judged: accuracy 0." in record.message for record in caplog.records)
     assert judged.model.digest() == plain.model.digest()
     assert judged.published() == plain.published()
+
+
+def test_F20_a_look_at_the_metrics_takes_time_linear_in_the_classes() -> None:
+    """Ten times the classes take far less than a hundred times as long; the stream waits for a look."""
+
+    def seconds(n: int) -> float:
+        live, labels = LiveEvaluation(), [f"class {i}" for i in range(n)]
+        batch = Batch({"text": ["win"] * 2 * n}, labels * 2)
+        live.add(NaiveBayes(TEXT_ONLY, head="product").step(batch), batch.labels)
+        took = []
+        for _ in range(3):
+            began = time.perf_counter()
+            metrics = {metric.name: metric for metric in live.collect()}
+            took.append(time.perf_counter() - began)
+        assert not metrics["streamnb_confusion"].samples
+        assert len(metrics["streamnb_recall"].samples) == n + min(n, 1000)
+        return min(took)
+
+    assert seconds(2000) < 40 * seconds(200)
+
+
+def test_F20_sparse_counts_give_the_figures_of_a_matrix() -> None:
+    """Over batches in which classes appear, with and without a limit of classes."""
+    draw = np.random.default_rng(1)
+    limited, whole, matrix = Tally(confusion_max=20), Tally(), np.zeros((40, 40), np.int64)
+    for classes in (3, 10, 40, 40):
+        truth, predicted = draw.integers(0, classes, (2, 300))
+        np.add.at(matrix, (truth, predicted), 1)
+        column = np.full(300, 0.5)
+        outcomes = Outcomes(300, 0, truth, predicted, column, column, column, column)
+        limited.add(outcomes)
+        whole.add(outcomes)
+    names = [str(i) for i in range(40)]
+    figures, fewer = whole.figures(names), limited.figures(names)
+    right = np.diag(matrix)
+    assert figures.confusion == {
+        name: dict(zip(names, row, strict=True)) for name, row in zip(names, matrix.tolist(), strict=True)
+    }
+    assert list(figures.recall.values()) == (right / matrix.sum(axis=1)).tolist()
+    assert list(figures.precision.values()) == (right / matrix.sum(axis=0)).tolist()
+    assert figures.accuracy == right.sum() / 1200
+    assert fewer == replace(figures, confusion={})
