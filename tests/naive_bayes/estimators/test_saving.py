@@ -380,7 +380,7 @@ def test_F19_a_life_that_begins_from_a_file_draws_its_own_key(tmp_path: Path) ->
     def key(model: NaiveBayes) -> object:
         return model.freeze().sections["index_state"].tolist()[1]
 
-    model = taught(lambda: NaiveBayes([View("w", Words())]), FIELDS)
+    model = taught(lambda: NaiveBayes([View("w", Words())]), [(x, f"class {y}") for x, y in FIELDS])
     model.save(tmp_path / "m.snb")
     held = load_snapshot(tmp_path / "m.snb")
     assert held.sections["index_state"].tolist()[1] == key(model)
