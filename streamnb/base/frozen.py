@@ -101,7 +101,7 @@ def check_weights(name: str, weights: Floats) -> None:
     """
     least, most = WEIGHTS
     if not bool(((weights == 0.0) | ((weights >= least) & (weights <= most))).all()):
-        raise SnapshotError(f"Section `{name}` holds a weight that no messages have.", HINT)
+        raise SnapshotError(f"Section `{name}` holds a weight that is out of bounds.", HINT)
 
 
 def check_magnitude(name: str, array: Floats, most: float) -> None:
@@ -113,7 +113,7 @@ def check_magnitude(name: str, array: Floats, most: float) -> None:
         A number is.
     """
     if not bool((np.abs(array) <= most).all()):
-        raise SnapshotError(f"Section `{name}` holds a number that no messages give.", HINT)
+        raise SnapshotError(f"Section `{name}` holds a number that is too large to come from messages.", HINT)
 
 
 def check_text(blob: NDArray[np.uint8], ends: NDArray[np.uint64]) -> None:

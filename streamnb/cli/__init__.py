@@ -3,7 +3,7 @@
 A new command is a function in a module of its own, which the loop below adds to `app`; a command of
 `streamnb snapshot` is added in `snapshot/__init__.py`.
 
-It knows every other package, and no other package knows it. An error that an operator can cause is
+This package knows every other package, and no other package knows it. An error that an operator can cause is
 printed as one sentence and a hint, never as a traceback.
 
 Exit codes: 0 success, 2 wrong usage or settings, 65 bad data, 69 broker unusable, 70 defect of streamnb, 74

@@ -1,7 +1,7 @@
 """Reads TOML into typed settings and builds the model, transports and engine from them.
 
-A settings table is a class in the package that reads it; this package collects these classes into `Settings`.
-It must not know the command line.
+Most settings tables are classes in the package that reads them; those of the model and of the endpoints are
+here. `Settings` collects them all. The package must not know the command line.
 """
 
 from streamnb.config.checks import checks

@@ -1,8 +1,8 @@
 """Configuration: a TOML file into typed, frozen settings. An unknown key is refused, with the nearest one.
 
-A table is a class in the package that reads it; `configs/streamnb.toml` shows them all. One precedence:
-the file, then ``--set table.key=value``. No environment variable is read, but for a secret that says so:
-``sasl_plain_password = { env = "KAFKA_PASSWORD" }``.
+Most tables are classes in the package that reads them; `configs/streamnb.toml` shows them all. One
+precedence: the file, then ``--set table.key=value``. No environment variable is read, but for a secret that
+says so: ``sasl_plain_password = { env = "KAFKA_PASSWORD" }``.
 """
 
 from __future__ import annotations

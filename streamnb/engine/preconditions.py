@@ -66,8 +66,8 @@ def check_statistics(snapshot: Snapshot, statistics: Mapping[str, object]) -> No
         )
 
 
-def check_identity(source: Mapping[str, str], identity: Mapping[str, str], whose: str) -> None:
-    """Check that offsets belong to the log that is read: in another one they number other records.
+def check_identity(source: Mapping[str, str], identity: Mapping[str, str], when: str) -> None:
+    """Check that offsets belong to the log that is read: in another log they belong to other records.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def check_identity(source: Mapping[str, str], identity: Mapping[str, str], whose
         The identity of the log that the offsets were taken from.
     identity : mapping of str to str
         The identity of the log now.
-    whose : str
-        What the offsets belong to, for the error.
+    when : str
+        When that identity was read, for the error.
 
     Raises
     ------
@@ -86,10 +86,11 @@ def check_identity(source: Mapping[str, str], identity: Mapping[str, str], whose
     for name, then in source.items():
         now = identity.get(name, then)
         if now != then:
-            what = f"{name[0].upper()}{name[1:]} was re-created" if name.startswith("topic ") else ""
+            is_topic = name.startswith("topic ")
+            what = f"T{name[1:]} was re-created: its id" if is_topic else f"The {name}"
             raise PositionError(
-                f"{what or f'The {name} is another one'}: its id is {now}, and {whose} comes from {then}, "
-                "so its offsets number other records.",
+                f"{what} is now {now}, but it was {then} {when}, so the offsets from that time "
+                "belong to other records.",
                 "To read the new records, set a new `snapshots.directory`; `--from` with the newest snapshot "
                 "keeps the model. Or point `[source]` at the snapshot's log.",
             )
@@ -114,5 +115,5 @@ def is_same_log(source: Source, identity: Mapping[str, str]) -> bool:
     except TransportError as error:
         _log.warning("it is not known whether a topic was re-created: %s", error)
         return False
-    check_identity(identity, now, "what was read before")
+    check_identity(identity, now, "when the engine opened it")
     return True

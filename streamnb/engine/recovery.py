@@ -104,7 +104,7 @@ class Recovery:
         progress = self.progress
         check_statistics(snapshot, self.model.state_settings())  # 2. Check
         if not first:
-            check_identity(snapshot.source, progress.identity, f"snapshot {snapshot.sequence}")
+            check_identity(snapshot.source, progress.identity, f"when snapshot {snapshot.sequence} was made")
         self.model.restore(snapshot, with_guard=not first)  # 3. Restore
         progress.lineage = list(snapshot.lineage)
         if first:

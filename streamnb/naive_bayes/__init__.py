@@ -5,8 +5,8 @@ more. A message passes through the subpackages in this order: `features` reads t
 fields, `statistics` counts them per class, `event_models` turn counts into evidence, `posterior` combines the
 evidence of all views, `model` drives them over one state, and `estimators` offer that as `NaiveBayes` and as
 the classic estimators, all of them subclasses of river's `Classifier`. Each imports only earlier ones.
-`_kernel`, between `posterior` and `model`, holds compiled twins of some of these modules; the first line of
-each file names the module it mirrors.
+`_kernel`, between `posterior` and `model`, holds compiled twins of some of these modules; the line
+`# Twin of:` in each Cython file names the modules that it mirrors, if any.
 
 The package knows batches, scores and the snapshot file. It must not know that there is a stream: no record,
 offset, topic or TOML.

@@ -46,5 +46,8 @@ def check_positions(
             resume[partition] = last
     if found:
         what = " ".join(sentence for sentence, _ in found)
-        allow = '`engine.on_data_loss = "skip"` continues without them and notes it in every later snapshot.'
+        allow = (
+            '`engine.on_data_loss = "skip"` continues without the missing records or partition and lists the '
+            "loss in every later snapshot."
+        )
         raise PositionError(what, f"{found[0][1]} {allow}", resume)

@@ -35,7 +35,9 @@ def read_id(value: object, path: str) -> Id | None:
     """Return an id, a string or an integer, or ``None``; raise ``RecordError`` for anything else."""
     if isinstance(value, int | float) and abs(value) > ID_MAX:
         raise RecordError("number_range", f"The id {value} is past 2^53; write it as a string.")
-    if isinstance(value, bool | float | list | dict) or value == "":
+    if value == "":
+        raise RecordError("schema", f"The id `{path}` is empty; leave it out of a message without an id.")
+    if isinstance(value, bool | float | list | dict):
         raise RecordError("schema", f"The id `{path}` must be a string or an integer.")
     if isinstance(value, str) and len(value) > ID_CHARACTERS_MAX:
         raise RecordError("schema", f"The id has {len(value)} characters, more than {ID_CHARACTERS_MAX}.")

@@ -166,7 +166,7 @@ def test_labels_that_are_not_clear_are_refused(renamed: list[str], reason: str) 
     snapshot = tickets({}, {})
     with pytest.raises(SettingsError, match=reason) as caught:
         relabelled(snapshot, names_of(renamed, snapshot))
-    assert "once per step" in caught.value.hint
+    assert "run the command three times, with a temporary label" in caught.value.hint
 
 
 @pytest.mark.parametrize("stream_is", ["relabelled too", "as before"])

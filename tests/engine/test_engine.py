@@ -797,13 +797,15 @@ def test_begin_from_another_reading_is_noted() -> None:
 
 
 def test_another_topic_of_the_same_name_is_refused() -> None:
-    """Its offsets number other records."""
+    """Its offsets belong to other records."""
     it = rig(stream(10))
     it.run()
     it.log = MemoryLog(topic_id="memory-2")
     for value in stream(20):
         it.log.append(value)
-    with pytest.raises(PositionError, match=r"its id is memory-2, and snapshot 1 comes from memory-1"):
+    with pytest.raises(
+        PositionError, match=r"its id is now memory-2, but it was memory-1 when snapshot 1 was made"
+    ):
         it.run()
 
 

@@ -95,11 +95,11 @@ def test_B7_a_log_that_ends_before_the_position_stops_the_engine_or_begins_a_new
 
 
 def test_B7_a_topic_made_again_is_refused_whatever_is_allowed() -> None:
-    """Its offsets number other records, so `skip` does not apply."""
+    """Its offsets belong to other records, so `skip` does not apply."""
     it = rig(stream(10))
     it.run()
     it.log = MemoryLog(topic_id="memory-2")
-    with pytest.raises(PositionError, match="Topic memory was re-created: its id is memory-2"):
+    with pytest.raises(PositionError, match="Topic memory was re-created: its id is now memory-2"):
         it.run(settings=SKIP)
 
 
@@ -133,7 +133,7 @@ class Replaced(MemorySource):
 def test_F6_nothing_read_from_a_topic_recreated_under_the_engine_is_kept() -> None:
     """The identity is compared before each snapshot; the error names the topic and not its retention."""
     it = rig(stream(60))
-    with pytest.raises(PositionError, match="Topic memory was re-created: its id is memory-2") as caught:
+    with pytest.raises(PositionError, match="Topic memory was re-created: its id is now memory-2") as caught:
         it.run(source=Replaced(it.log))
     newest = it.store().newest()
     assert newest is not None
@@ -244,7 +244,7 @@ def test_B8_a_partition_that_is_added_under_the_engine_is_read_from_its_beginnin
     monkeypatch.setattr(MemorySource, "added", made_again)
     it.log.append(b"{}")
     with pytest.raises(
-        PositionError, match="its id is memory-2, and what was read before comes from memory-1"
+        PositionError, match="its id is now memory-2, but it was memory-1 when the engine opened it"
     ):
         it.run()
 

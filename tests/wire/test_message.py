@@ -151,6 +151,12 @@ def test_a_record_that_cannot_be_used_is_refused_with_its_reason(value: bytes | 
     assert error.what.endswith(".")
 
 
+def test_an_empty_id_is_refused_as_empty() -> None:
+    """It is a string, so the sentence about types would not help."""
+    what = "The id `id` is empty; leave it out of a message without an id."
+    assert refusal(b'{"text": "a", "id": ""}').what == what
+
+
 def test_every_reason_that_a_decoder_gives_is_met_here() -> None:
     """Four reasons are tested elsewhere: the engine, the client and a record's headers cause them."""
     met = {reason for _, _, reason in HOSTILE}

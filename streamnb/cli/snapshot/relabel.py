@@ -39,7 +39,9 @@ def relabel(
 ) -> None:
     """Rename or merge classes, in a new snapshot.
 
-    The result is what would have been learned with the new labels from the start. Offsets stay.
+    The counts are those of a model that learned the new labels from the start. In the calibrated head, a
+    merged class starts with the sum of the probabilities that its parts had without evidence, and learns on
+    from there. The offsets of the input stay.
     """
     from streamnb.config import load_snapshot
     from streamnb.storage import write_snapshot
@@ -109,7 +111,8 @@ def relabelled(snapshot: Snapshot, names: Names, *, map_labels: bool = False) ->
     except ValueError as error:
         raise SettingsError(
             f"The classes cannot be relabelled: {error}.",
-            "Give each class its final label. To exchange two labels, run the command once per step.",
+            "Give each class its final label. To exchange two labels, run the command three times, with a "
+            "temporary label.",
         ) from error
     frozen = model.freeze()
     statistics = dict(snapshot.statistics)

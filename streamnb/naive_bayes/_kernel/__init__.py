@@ -1,7 +1,7 @@
 """The compiled twins of `statistics` and `model.step`, and of what these need.
 
-The plain modules are the specification; the twins give the same bits, faster. The first line of a compiled
-file, after Cython's directives, lists the plain modules that the file mirrors; the file has the name of the
+The plain modules are the specification; the twins give the same bits, faster. After Cython's directives, the
+line `# Twin of:` lists the plain modules that a file mirrors, or `nothing`. Most files have the name of the
 first. If the twins were not built, `compiled` is False and `reason` says why. Nothing outside
 `streamnb.naive_bayes` imports from here.
 """

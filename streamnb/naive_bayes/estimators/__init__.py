@@ -1,9 +1,9 @@
 """The classifiers that users hold: `NaiveBayes` over any views, and the classic estimators of one view.
 
 All are subclasses of river's `Classifier` and hold a `State`; they work in river's pipelines and metrics, and
-accept data frames. `saving` writes them to a file, `loading` reads it, and `notebook` shows them. It knows
-river's base classes, data frames (through narwhals), the model and the snapshot file. It must not know how a
-statistic is kept.
+accept data frames. `saving` writes them to a file, `loading` reads it, and `notebook` shows them. The package
+knows river's base classes, data frames (through narwhals), the model and the snapshot file. It must not know
+how a statistic is kept.
 """
 
 from streamnb.naive_bayes.estimators.estimator import Estimator

@@ -72,7 +72,7 @@ class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
         named = {_name(label): float(value) for label, value in self.p.items()}
         if not all(0 <= value < math.inf for value in named.values()) or not any(named.values()):
             raise ValueError(
-                "`p` must give at least one class a probability above 0, and none one below, "
+                "`p` must be finite, not negative for any class, and above 0 for at least one class, "
                 f"not {dict(self.p)!r}"
             )
         msgspec.structs.force_setattr(self, "p", named)

@@ -187,7 +187,8 @@ class BinCounts:
                 )
             if not known:
                 raise ValueError(
-                    f"{key!r} was learned less often, or with different bin edges; nothing was subtracted"
+                    f"{key!r} was learned less often here than in the model to subtract, or with different "
+                    "bin edges; nothing was subtracted"
                 )
         return amounts, waiting
 

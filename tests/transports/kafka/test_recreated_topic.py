@@ -62,7 +62,7 @@ def test_F6_a_topic_recreated_while_the_engine_was_stopped(
 
     assert child.ended() == PositionError.exit_code
     said = "".join(child.said)
-    assert f"Topic {pipe.run}-mail was re-created: its id is " in said
+    assert f"Topic {pipe.run}-mail was re-created: its id is now " in said
     assert "etention" not in said
     kept = newest_of(pipe.directory)
     assert kept is not None
