@@ -74,10 +74,10 @@ def test_F17_a_command_does_not_append_to_its_own_input(tmp_path: Path, snapshot
     """The scores of `score SNAPSHOT mail.jsonl >> mail.jsonl` would be scored in turn, without end."""
     path = tmp_path / "mail.jsonl"
     path.write_bytes(b'{"text": "win"}\n')
-    words = (
-        ["score", str(path), "--snapshot", str(snapshot)] if command == "score" else ["evaluate", str(path)]
-    )
-    words += ["--config", SPAM] if command == "evaluate" else []
+    words = {
+        "score": ["score", str(snapshot), str(path)],
+        "evaluate": ["evaluate", str(path), "--config", SPAM],
+    }[command]
     with path.open("ab") as output:
         done = subprocess.run(
             [sys.executable, "-m", "streamnb", *words], stdout=output, stderr=subprocess.PIPE, check=False
