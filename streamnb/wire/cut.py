@@ -29,7 +29,7 @@ def cut(scores: Scores, row: int) -> Scores:
     >>> from streamnb import NaiveBayes
     >>> scores = NaiveBayes(classes=["ham", "spam"]).score_one({"text": "hello"})
     >>> cut(scores, 0).to_dicts()[0]["posterior"], cut(scores, 0).to_dicts()[0]["flags"]
-    ({'ham': 0.5}, ['empty', 'cut'])
+    ({'ham': 0.5}, ['cut'])
     """
     one = scores.take([row])
     names = scores.classes_as_text()[: int(one.n_classes[0])]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 WEIGHT_ROUNDING = 1e-9  # relative: how far a sum may fall short of the same weights added in another order
 FORGOTTEN = 2.0**-32  # of a message's weight: smaller counts are dropped when the landmark moves
-CLASS_WEIGHT_MIN = 2.0**-900  # a class is never forgotten as a whole; smaller would lose bits to underflow
+CLASS_WEIGHT_MIN = 2.0**-190  # a class is never forgotten as a whole; a snapshot may hold no smaller weight
 
 
 def faded(value: float, factor: float) -> float:

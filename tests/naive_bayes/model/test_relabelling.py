@@ -139,7 +139,7 @@ def test_labels_keep_their_type() -> None:
     empty = NaiveBayes(TEXT_ONLY)
     relabel(empty.state, model.state, {3: 1})
     assert empty.classes_ == [1, 2]
-    with pytest.raises(ValueError, match="labels are int in this model; 'spam' is not"):
+    with pytest.raises(ValueError, match="a label of this model must be int, not 'spam'"):
         relabel(NaiveBayes(TEXT_ONLY).state, model.state, {3: "spam"})
 
 
@@ -185,7 +185,7 @@ def test_only_an_empty_model_that_counts_alike_becomes_another() -> None:
             relabel(state, model.state, {"spam": "junk"})
 
     refused(taught().state, "has already learned 30 messages")
-    refused(NaiveBayes(TEXT_ONLY, head="product").state, "do not count the same")
+    refused(NaiveBayes(TEXT_ONLY, head="product").state, "differ in settings that their counts depend on")
     refused(model.state, "itself")
 
 

@@ -304,7 +304,7 @@ def test_F12_a_faded_class_never_gets_the_share_of_a_newcomer(
     restored.restore(frozen.values, frozen.sections)
     assert restored.predict_proba_one({"text": "things"})["old"] == shares[-1]
     model.learn_many([{"text": "things"}] * 20_000, ["new"] * 20_000)  # below the smallest weight
-    assert 0 < model.state.class_counts[0] < 1e-200
+    assert 0 < model.state.class_counts[0] < 1e-50
     assert 0 <= model.predict_proba_one({"text": "things"})["old"] < 0.01
 
 
