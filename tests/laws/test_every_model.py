@@ -236,7 +236,7 @@ def test_two_models_add_up_to_the_whole(
     before = model.digest()["order_free"]
     if refusal := _refusal(partial(model.merge, other)):
         assert make is MODELS["ranges, learned"]  # two halves may have settled apart
-        assert "different bin edges; nothing was merged" in refusal
+        assert "different bin edges" in refusal
         assert model.digest()["order_free"] == before
         return
     assert model.digest()["order_free"] == whole.digest()["order_free"]

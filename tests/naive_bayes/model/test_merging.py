@@ -163,7 +163,7 @@ def test_F21_a_refused_subtraction_leaves_no_classes_behind() -> None:
     other.learn_one("lunch", "x")
     other.learn_one("noon", "y")
     other.unlearn_one("noon", "y")
-    with pytest.raises(ValueError, match="less of .* was learned than would be removed"):
+    with pytest.raises(ValueError, match=r"less of .* was learned than would be removed"):
         model.subtract(other)
     assert list(model.class_counts_) == ["x"]
 
