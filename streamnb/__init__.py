@@ -6,6 +6,12 @@
 >>> model.learn_one({"text": "lunch at noon"}, "ham")
 >>> model.predict_one({"text": "money"})
 'spam'
+
+A record's path through the packages: `transports` reads it, `wire` decodes it to a message, `naive_bayes`
+scores and learns the message, `wire` encodes the score, `transports` publishes it. `engine` is the loop
+around these steps, and `storage` keeps what was learned. `evaluation` measures scores. `config` builds all
+of it from a settings file, and `cli` is the command line. `base` has the values and Protocols that they
+share.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The command line: one module per command, plus modules shared by several commands.
 
-A new command is a function in a module of its own, which the loop below adds to `app`; a command of
-`streamnb snapshot` is added in `snapshot/__init__.py`.
+A new command is a function in a module of its own; name it in the loop below, which adds it to `app`. A
+command of `streamnb snapshot` is added in `snapshot/__init__.py`.
 
-This package knows every other package, and no other package knows it. An error that an operator can cause is
-printed as one sentence and a hint, never as a traceback.
+This package knows every other package, and no other package knows it. An error that an operator can cause
+is printed as one sentence and a hint, never as a traceback.
 
 Exit codes: 0 success, 2 wrong usage or settings, 65 bad data, 69 broker unusable, 70 defect of streamnb, 74
 file or snapshot unusable, 75 stop deadline exceeded.

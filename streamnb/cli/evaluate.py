@@ -91,7 +91,9 @@ def evaluate(
     from streamnb.evaluation import Feedback
 
     if compare and plot:
-        raise SettingsError("`--plot` draws one model, and `--compare` runs several.", "Pass only one.")
+        raise SettingsError(
+            "`--plot` draws one model, and `--compare` runs several.", "Pass only one of the two."
+        )
     for name, value, of in (("taught", taught, "delayed"), ("share", share, "partial")):
         if value is not None and feedback != of:
             raise SettingsError(

@@ -2,6 +2,11 @@
 
 Most settings tables are classes in the package that reads them; those of the model and of the endpoints are
 here. `Settings` collects them all. The package must not know the command line.
+
+- `settings`: TOML to typed settings; `renamed` refuses old names, `endpoints` has the tables of transports.
+- `models`: settings to a model and a decoder, a snapshot to both; `growing` begins with other views.
+- `engines`: settings to transports, a snapshot directory and an engine; `checks`: what `streamnb check`
+  does.
 """
 
 from streamnb.config.checks import checks

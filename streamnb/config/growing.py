@@ -54,8 +54,8 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
     if changes:
         raise SnapshotError(
             f"{path} was made with other settings: {'; '.join(changes)}.",
-            "Its counts have another meaning. Restore the settings. A view may change under a new name: what "
-            "the old one learned is dropped, and the new one starts empty.",
+            "Its counts have another meaning. Restore the settings. To change a view, give it a new name: "
+            "it then starts empty, and what the view with the old name learned is dropped.",
         )
     if not differences(before.get("views"), model.state_settings()["views"]):
         return replace(snapshot.without_index(), statistics={**snapshot.statistics, "message": message})
@@ -100,8 +100,8 @@ def _check_classes(snapshot: Snapshot, path: Path) -> None:
         kind, renamed = type(known[0]).__name__, " ".join(f"{label}=..." for label in known[:2])
         raise SettingsError(
             f"The classes in {path} are of the type {kind}, and labels of a stream are text.",
-            f"Name them with `streamnb snapshot relabel {path} {renamed}`, for messages with such labels "
-            "with `--map-labels`.",
+            f"Rename them to strings with `streamnb snapshot relabel {path} {renamed}`; add `--map-labels` "
+            "if the messages keep such labels.",
         )
 
 

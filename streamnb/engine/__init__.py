@@ -1,12 +1,12 @@
 """The loop: poll, decode, score, learn, publish, snapshot, commit; and what happens when a step fails.
 
-It imports three packages: `base` (Protocols), `wire` (decoder, score encoder) and `evaluation` (running
-figures of accuracy). Its model, transports and snapshot store are passed to it: it must not know
-`naive_bayes`, `storage`, `transports`, `config` or `cli`.
+Besides `errors` it imports three packages: `base` (Protocols), `wire` (decoder, score encoder) and
+`evaluation` (running figures of accuracy). Its model, transports and snapshot store are passed to it: it
+must not know `naive_bayes`, `storage`, `transports`, `config` or `cli`.
 
-`Engine.run` is the loop. `Recovery` prepares it, `Processing` handles its batches, `Snapshots` keeps what was
-learned, and `Delivery` publishes; they share one `Model` and one `Progress`. `supervise` runs an engine in
-a process that stops on signals.
+`Engine.run` is the loop. `Recovery` prepares it, `Processing` handles its batches, `Snapshots` decides when
+a snapshot is due and `SnapshotWriter` writes it in a thread, and `Delivery` publishes; they share one
+`Model` and one `Progress`. `supervise` runs an engine in a process that stops on signals.
 """
 
 from streamnb.engine.clock import SystemClock

@@ -65,7 +65,8 @@ class Processing:
         )
         for i in selection.over_limit:
             what = (
-                f"The label {batch.labels[i]!r} would be one class more than `classes_max` or a score allows."
+                f"The label {batch.labels[i]!r} is a new class, and the model has no room for one: it may "
+                "have `model.classes_max` classes, of 800,000 bytes in a score."
             )
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
         self._publish(records, messages, scores, selection.published)  # 5. Publish

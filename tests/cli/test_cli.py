@@ -301,7 +301,9 @@ def test_a_saved_model_whose_labels_are_no_text_is_refused_until_they_are(
     words = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
     done = streamnb("run", SPAM, *words, "--from", str(saved))
     assert (done.returncode, b"Traceback" in done.stderr) == (2, False)
-    assert b"labels of a stream are text. Name them with `streamnb snapshot relabel" in done.stderr
+    assert (
+        b"labels of a stream are text. Rename them to strings with `streamnb snapshot relabel" in done.stderr
+    )
     assert streamnb("snapshot", "grow", str(saved), "--config", SPAM, "-o", str(named)).returncode == 2
 
     new = [f"{label}={name}" for label, name in zip(labels, ("spam", "ham"), strict=True)]

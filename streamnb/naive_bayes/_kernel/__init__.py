@@ -1,9 +1,9 @@
-"""The compiled twins of `statistics` and `model.step`, and of what these need.
+"""The compiled twins of `model.step` and of what it needs: tokenizer, statistics, event models and heads.
 
-The plain modules are the specification; the twins give the same bits, faster. After Cython's directives, the
-line `# Twin of:` lists the plain modules that a file mirrors, or `nothing`. Most files have the name of the
-first. If the twins were not built, `compiled` is False and `reason` says why. Nothing outside
-`streamnb.naive_bayes` imports from here.
+The plain modules are the specification; the twins give the same bits, faster. After Cython's directives,
+the line `# Twin of:` lists the plain modules that a file mirrors, or `nothing`. Most files are named after
+the first module in that line. If the twins were not built, `compiled` is False and `reason` says why.
+Nothing outside `streamnb.naive_bayes` imports from here.
 """
 
 from __future__ import annotations

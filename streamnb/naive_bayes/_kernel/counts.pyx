@@ -653,7 +653,7 @@ cdef class CountStore:
 
 
 def _foreign_index():
-    return SnapshotError("The index of the count store is not one of its rows.", HINT)
+    return SnapshotError("The index of the count store does not match its rows.", HINT)
 
 
 cdef inline bint is_exact(double total) noexcept nogil:

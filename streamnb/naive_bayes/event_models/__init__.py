@@ -2,13 +2,13 @@
 
 These modules know the statistics, the formulas, their smoothing and the class priors. An event model is a
 frozen value of settings; it never changes a statistic. They must not know batches, labels, snapshots or how
-views combine. Half-lives reach them only as the number `scale`: the weight of a message
-learned now, by which pseudo-counts are multiplied.
+views combine. Half-lives reach them only as the number `scale`: the weight of a message learned now, by
+which pseudo-counts are multiplied.
 
 A new event model is a subclass of `EventModel` in a module here. It also needs its name in `AnyEventModel`
 below (and in `streamnb.naive_bayes` and `streamnb`, if it is public) and a place in `model/view.py`, which
-pairs readers with event models. A compiled twin in `_kernel` is optional: `has_twin` says whether there is
-one, and all others run in Python.
+pairs readers with event models. Settings files and snapshots then know it by its `kind`. A compiled twin in
+`_kernel` is optional: `has_twin` says whether there is one, and all others run in Python.
 """
 
 from streamnb.naive_bayes.event_models.base import Brought, EventModel

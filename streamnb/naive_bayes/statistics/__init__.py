@@ -1,7 +1,14 @@
 """Statistics: the per-class sums that a model learns, and how they merge, decay and serialize.
 
-These modules know how sums grow by a message and shrink again when it is unlearned, how two models' sums are
-merged and subtracted, how sums decay with time, and how they are digested and written into a snapshot's
+- Counts of tokens: `counts` is the store that all views share, `token_counts` the statistic of one view in
+  it; `absent_words` and `field_totals` are kept beside it for Bernoulli and categorical event models.
+- Numbers: `moments` of one, `number_block` of several, `scatter` with their covariances, `bin_counts` of
+  ranges.
+- Forgetting: `forgetting` gives each message its weight, `batch_decay` those of a batch, `decay` rescales
+  sums.
+
+These modules know how sums grow by a message and shrink again when it is unlearned, how two models' sums
+are merged and subtracted, how sums decay with time, and how they are digested and written into a snapshot's
 arrays. Classes are indices here. They must not know a likelihood formula, a smoothing, a prior or a
 posterior, nor the view or the message that the features came from.
 """

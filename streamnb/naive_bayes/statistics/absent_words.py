@@ -193,7 +193,10 @@ def impossible() -> SnapshotError:
 
 def never_learned() -> ValueError:
     """Return the error for a message that lacks a word of all messages of its class."""
-    return ValueError("every message of that class has a word that this one lacks; nothing was changed")
+    return ValueError(
+        "the message was never learned with its label: it lacks a word that every learned message of the "
+        "class has; nothing was changed"
+    )
 
 
 def _move(histogram: dict[float, int], before: float, after: float) -> None:
