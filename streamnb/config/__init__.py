@@ -4,7 +4,8 @@ Most settings tables are classes in the package that reads them; those of the mo
 here. `Settings` collects them all. The package must not know the command line.
 
 - `settings`: TOML to typed settings; `renamed` refuses old names, `endpoints` has the tables of transports.
-- `models`: settings to a model and a decoder, a snapshot to both; `growing` begins with other views.
+- `models`: builds a model and a decoder from settings, or restores both from a snapshot; `growing`: gives a
+  snapshot the views of other settings.
 - `engines`: settings to transports, a snapshot directory and an engine; `checks`: what `streamnb check`
   does.
 """

@@ -66,7 +66,7 @@ class Processing:
         for i in selection.over_limit:
             what = (
                 f"The label {batch.labels[i]!r} is a new class, and the model has no room for one: it may "
-                "have `model.classes_max` classes, of 800,000 bytes in a score."
+                "have `model.classes_max` classes, which may take 800,000 bytes of a score together."
             )
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
         self._publish(records, messages, scores, selection.published)  # 5. Publish

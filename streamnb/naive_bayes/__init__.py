@@ -2,11 +2,11 @@
 
 A view is a reader of some fields of a message, with the event model for what it reads; a model has one or
 more. A message passes through the subpackages in this order: `features` reads tokens and numbers from its
-fields, `statistics` counts them per class, `event_models` turn counts into evidence, `posterior` combines the
-evidence of all views, `model` drives them over one state, and `estimators` offer that as `NaiveBayes` and as
-the classic estimators, all of them subclasses of river's `Classifier`. Each imports only earlier ones.
-`_kernel`, between `posterior` and `model`, holds compiled twins of some of these modules; the line
-`# Twin of:` in each Cython file names the modules that it mirrors, if any.
+fields, `statistics` counts them per class, `event_models` turn counts into evidence, `posterior` combines
+the evidence of all views, `model` runs these steps on one state, and `estimators` offer the model as
+`NaiveBayes` and as the classic estimators, all of them subclasses of river's `Classifier`. Each imports
+only earlier ones. `_kernel`, between `posterior` and `model`, holds compiled twins of some of these
+modules; the line `# Twin of:` in each Cython file names the modules that it mirrors, if any.
 
 The package knows batches, scores and the snapshot file. It must not know that there is a stream: no record,
 offset, topic or TOML.

@@ -139,7 +139,9 @@ def starting_positions(
 
 def position_lost(what: str) -> PositionError:
     """Return the error for a position that the log held at `open` and no longer holds."""
-    hint = "Lengthen the topic's retention and start again; that start names the missing offsets."
+    hint = (
+        "Lengthen the topic's retention and start again; the error at that start names the missing offsets."
+    )
     return PositionError(what, hint)
 
 

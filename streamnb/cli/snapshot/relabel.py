@@ -40,8 +40,8 @@ def relabel(
     """Rename or merge classes, in a new snapshot.
 
     The counts are those of a model that learned the new labels from the start. In the calibrated head, a
-    merged class starts with the sum of the probabilities that the head gave its parts for a message without
-    evidence, and learns on from there. The offsets of the input stay.
+    merged class starts with the sum of the probabilities that the head gave to the old classes for a message
+    without evidence, and learns on from there. The offsets of the input stay.
     """
     from streamnb.config import load_snapshot
     from streamnb.storage import write_snapshot
