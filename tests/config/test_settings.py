@@ -250,7 +250,7 @@ def test_the_defaults_shown_in_comments_are_the_defaults() -> None:
         ('[sink]\nkind = "rabbit"', r"`sink\.kind`: Invalid value 'rabbit'"),
         ('[sink]\ntopic = "t"', r"`sink`: Object missing required field `kind`"),
         ('[sink]\nkind = "kafka"\ntopic = "t"\nin_flight_bytes_max = 0', r"`sink`: `in_flight_bytes_max`"),
-        ('[prior]\nkind = "fixed"\np = { spam = -1.0 }', r"`prior`: `p` must give"),
+        ('[prior]\nkind = "fixed"\np = { spam = -1.0 }', r"`prior`: `p` must be finite"),
         ("engine = 3", r"`engine`: Expected `object`, got `int`"),
         ("x = " + "[" * 5000, r"(is not TOML|is nested too deeply)"),
         ("x = " + "9" * 5000, r"is not TOML"),
