@@ -8,7 +8,7 @@ which pseudo-counts are multiplied.
 A new event model is a subclass of `EventModel` in a module here. It also needs its name in `AnyEventModel`
 below (and in `streamnb.naive_bayes` and `streamnb`, if it is public) and a place in `model/view.py`, which
 pairs readers with event models. Settings files and snapshots then know it by its `kind`. A compiled twin in
-`_kernel` is optional: `has_twin` says whether there is one, and all others run in Python.
+`_kernel` is optional: `has_twin` says whether an event model has one; those without run in Python.
 """
 
 from streamnb.naive_bayes.event_models.base import Brought, EventModel

@@ -272,7 +272,9 @@ class Block(Reader, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"`field` must be one name; for several write fields={self.field!r}")
         check_names(self.fields)
         if self.field and self.fields:
-            raise ValueError("a block reads either `field`, which holds a mapping, or `fields`, not both")
+            raise ValueError(
+                "a reader takes either `field`, one field that holds a mapping, or `fields`, not both"
+            )
 
     @property
     def named_fields(self) -> tuple[str, ...]:
