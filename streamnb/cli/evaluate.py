@@ -43,8 +43,8 @@ def evaluate(
     feedback: Annotated[
         Mode,
         typer.Option(
-            help="Which labels the model learns. immediate: all. delayed: those of the first --taught messages, "
-            "and none after them. partial: a random --share of all. For labels that come late, use --delay."
+            help="Which labels the model learns. immediate: all. delayed: those of the first --taught "
+            "messages, and none after them. partial: a random --share of all. For late labels use --delay."
         ),
     ] = "immediate",
     taught: Annotated[

@@ -41,7 +41,8 @@ PEERS: dict[str, Maker] = {
     "vw-l5-tokens": _vowpal("-l 5", ours=True),
 }
 """The peers by their names in `evaluate --compare`. Names with ``-tokens``, and mnb, read the tokens of the
-configuration's views of text; the others split the text with their own tokenizers. Names with ``-l5`` learn at rate 5."""
+configuration's views of text; the others split the text with their own tokenizers. Names with ``-l5`` learn
+at rate 5."""
 
 
 def peer(name: str, settings: Settings, classes: Sequence[Label]) -> OnlineModel:
