@@ -66,8 +66,8 @@ class Processing:
         for i in selection.over_limit:
             what = (
                 f"The label {batch.labels[i]!r} is a new class, and the model has no room for it: "
-                "there can be at most `model.classes_max` classes, which together take at most 800,000 bytes of a "
-                "score."
+                "there can be at most `model.classes_max` classes, which together take at most 800,000 bytes "
+                "of a score."
             )
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
         self._publish(records, messages, scores, selection.published)  # 5. Publish
