@@ -2,7 +2,7 @@
 
 `message` decodes records; `field_values` reads a single field, and `json_faults` says what is wrong with a
 record. `score` encodes scores: `abstention` withholds predictions, `cut` shortens a score that is too
-large, `template` writes the rows of a batch, and `_template` is its compiled twin, used where it was built.
+large, `template` writes the rows of a batch, and `_template` is its compiled twin, used if it was built.
 
 It knows JSON, the fields of a message, why a record is refused, and the form of a score (`schemas/` has a
 JSON Schema of the message and one of the score). The package must not know which model scores, where

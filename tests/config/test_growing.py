@@ -150,7 +150,7 @@ def test_a_setting_that_the_counts_depend_on_is_refused_leaf_by_leaf(
         SnapshotError, match=rf"history\.snb was made with other settings: {difference}"
     ) as caught:
         grown(settings_of(*views, **tables), old, FILE)
-    assert "under a new name" in caught.value.hint
+    assert "give it a new name" in caught.value.hint
 
 
 def test_another_unicode_is_refused() -> None:
