@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from streamnb.base import Clock, Flag, RecordBatch, Scores
+from streamnb.engine.class_budget import CLASSES_BYTES_MAX
 from streamnb.engine.delivery import Delivery
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.model import Model
@@ -66,8 +67,8 @@ class Processing:
         for i in selection.over_limit:
             what = (
                 f"The label {batch.labels[i]!r} is a new class, and the model has no room for it: "
-                "there can be at most `model.classes_max` classes, which together take at most 800,000 bytes "
-                "of a score."
+                "there can be at most `model.classes_max` classes, which together take at most "
+                f"{CLASSES_BYTES_MAX:,} bytes of a score."
             )
             messages.refused.append((messages.rows[i], RecordError("class_limit", what)))
         self._publish(records, messages, scores, selection.published)  # 5. Publish
