@@ -95,7 +95,8 @@ def published_before(
         if at is None or at < offset or (end is not None and at > end):
             found = "has committed no offset" if at is None else f"has committed offset {at}"
             raise PositionError(
-                f"The group {group} {found} in {partition}; the snapshot is at {offset}, the end at {end}.",
+                f"The group {group} {found} in {partition}; the snapshot's next offset is {offset}, and the "
+                f"partition ends at {end}.",
                 f"The group was reset, or its offset expired. {_ONCE_AT_LEAST}",
             )
     return dict(committed), None

@@ -33,7 +33,8 @@ def relabel(
         bool,
         typer.Option(
             "--map-labels",
-            help="For a stream that keeps the old labels: add them to `message.label_values`.",
+            help="Also map the old labels to the new ones in the snapshot's `message.label_values`: for a "
+            "stream that keeps the old labels.",
         ),
     ] = False,
 ) -> None:
