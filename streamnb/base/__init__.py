@@ -37,7 +37,7 @@ from streamnb.base.offsets import Account, Accounts, check_accounts, from_rows, 
 from streamnb.base.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start, Transactions
 from streamnb.base.record import Headers, Partition, RecordBatch, Unreadable
 from streamnb.base.score_rows import ScoreRows
-from streamnb.base.snapshot import INDEX_SECTIONS, Snapshot, differences, fingerprint
+from streamnb.base.snapshot import INDEX_SECTIONS, Snapshot, check_unicode, differences, fingerprint
 
 __all__ = [
     "COUNTED_MAX",
@@ -75,6 +75,7 @@ __all__ = [
     "check_accounts",
     "check_magnitude",
     "check_text",
+    "check_unicode",
     "check_weights",
     "checked_labels",
     "counted",

@@ -14,6 +14,7 @@ import orjson
 
 from streamnb.base.frozen import Section
 from streamnb.base.offsets import Accounts
+from streamnb.errors import SnapshotError
 
 INDEX_SECTIONS = frozenset({"index", "index_before", "index_state"})
 """The hash table of the tokens, which is in a snapshot only so that it need not be built again."""
@@ -103,3 +104,35 @@ def differences(then: object, now: object, path: str = "") -> list[str]:
         return lines
     was, becomes = (orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode() for value in (then, now))
     return [] if was == becomes else [f"{path}: {was} -> {becomes}"]
+
+
+def check_unicode(snapshot: Snapshot, statistics: Mapping[str, object], name: str) -> None:
+    """Check that a snapshot's tokens were counted by the Unicode table of this streamnb.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    statistics : mapping of str to object
+        The settings that the statistics depend on now; ``model.unicode`` has the table's version and hash.
+    name : str
+        The snapshot's name, for the error.
+
+    Raises
+    ------
+    SnapshotError
+        The tables differ.
+    """
+    then, now = _unicode_of(snapshot.statistics), _unicode_of(statistics)
+    if then is None or now is None or then == now:
+        return
+    tables = [orjson.dumps(table, option=orjson.OPT_SORT_KEYS).decode() for table in (then, now)]
+    raise SnapshotError(
+        f"{name} counted tokens by the Unicode table {tables[0]}; this streamnb has the table {tables[1]}, "
+        "which splits some texts into other tokens.",
+        f"Use the version of streamnb that wrote it ({snapshot.streamnb}), or learn the messages again.",
+    )
+
+
+def _unicode_of(statistics: Mapping[str, object]) -> object:
+    model = statistics.get("model")
+    return model.get("unicode") if isinstance(model, dict) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streamnb import __version__
-from streamnb.base import Snapshot, differences
+from streamnb.base import Snapshot, check_unicode, differences
 from streamnb.config.models import build_decoder, build_model, model_description, restore_model
 from streamnb.config.settings import Settings
 from streamnb.engine import SystemClock
@@ -46,6 +46,7 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
     """
     _check_classes(snapshot, path)
     model, message = build_model(settings), build_decoder(settings).state_settings()
+    check_unicode(snapshot, {"model": model.state_settings()}, str(path))
     before: Any = snapshot.statistics.get("model", {})
     changes = [f"model.{line}" for line in setting_differences(before, model.state_settings())]
     if "message" in snapshot.statistics:  # a model that was saved from Python has read no records

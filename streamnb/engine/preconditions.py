@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from streamnb.base import Snapshot, Source, Start, differences
+from streamnb.base import Snapshot, Source, Start, check_unicode, differences
 from streamnb.errors import PositionError, SettingsError, SnapshotError, TransportError
 
 _log = logging.getLogger("streamnb.engine")
@@ -57,6 +57,7 @@ def check_statistics(snapshot: Snapshot, statistics: Mapping[str, object]) -> No
     SnapshotError
         They differ; the error names each difference.
     """
+    check_unicode(snapshot, statistics, f"Snapshot {snapshot.sequence}")
     now = {name: statistics[name] for name in statistics if name in snapshot.statistics or name == "model"}
     changes = differences(snapshot.statistics, now)
     if changes:

@@ -1,4 +1,4 @@
-r"""The snapshot container: a file format for a JSON header and named arrays. Version 1.1, little-endian.
+r"""The snapshot container: a file format for a JSON header and named arrays. Version 1.3, little-endian.
 
     prologue   magic 89 53 4E 42 0D 0A 1A 0A ("\x89SNB\r\n\x1a\n", which a transfer in text mode changes),
                u16 major, u16 minor, u32 number of sections, u64 bytes of header, u64 bytes of the file
@@ -41,7 +41,7 @@ from streamnb.errors import SnapshotError
 Allocate = Callable[[int], memoryview]
 """Returns writable memory of the given number of bytes, which nothing else uses."""
 
-MAJOR, MINOR = 1, 2
+MAJOR, MINOR = 1, 3
 ALIGNMENT = 4096
 SECTIONS_MAX = 64
 HEADER_BYTES_MAX = 1 << 24

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 from streamnb.storage.container import MINOR, Contents
 from streamnb.storage.migration_1_1 import to_1_1
 from streamnb.storage.migration_1_2 import to_1_2
+from streamnb.storage.migration_1_3 import to_1_3
 
 Step = Callable[[Contents], Contents]
 """Contents of one minor version in; out those of the next, in new dicts."""
 
-STEPS: Mapping[int, Step] = {0: to_1_1, 1: to_1_2}
+STEPS: Mapping[int, Step] = {0: to_1_1, 1: to_1_2, 2: to_1_3}
 """By the version that a step takes in: one for every minor version before the newest."""
 
 

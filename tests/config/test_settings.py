@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamnb import __version__, load
 from streamnb.base.snapshot import Snapshot, differences
 from streamnb.config import (
     Settings,
@@ -54,7 +55,7 @@ from streamnb.naive_bayes import (
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Laplace
-from streamnb.storage import snapshot_file
+from streamnb.storage import snapshot_file, write_snapshot
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports import jsonl, topics
 from streamnb.transports.kafka import source as kafka_source
@@ -894,13 +895,18 @@ def test_a_snapshot_has_no_setting_that_a_file_must_not_have() -> None:
         restore_model(snapshot_of(own, build_model(own)))
 
 
-def test_a_snapshot_of_other_rules_is_refused() -> None:
-    """With the rule that differs, as another version of Unicode would."""
+def test_a_snapshot_of_another_unicode_table_is_refused(tmp_path: Path) -> None:
+    """By every reader; the error names both tables, and the hint the version that has the other one."""
     _, _, snapshot = learned({})
     snapshot.statistics = msgspec.json.decode(msgspec.json.encode(snapshot.statistics))
-    cast("Tables", snapshot.statistics["model"])["unicode"] = "1.0.0"
-    with pytest.raises(SnapshotError, match=r"other settings: model\.unicode"):
+    cast("Tables", snapshot.statistics["model"])["unicode"]["hash"] = "00"
+    found = r' counted tokens by the Unicode table {"hash":"00","version":"16\.0\.0"}; this streamnb has'
+    with pytest.raises(SnapshotError, match=f"Snapshot 0{found}") as caught:
         restore_model(snapshot)
+    assert f"the version of streamnb that wrote it ({__version__})" in caught.value.hint
+    write_snapshot(tmp_path / "model.snb", snapshot)
+    with pytest.raises(SnapshotError, match=rf"model\.snb{found}"):
+        load(tmp_path / "model.snb")
 
 
 def test_a_snapshot_of_settings_from_the_future_is_refused() -> None:

@@ -557,10 +557,10 @@ def test_the_first_snapshot_is_read_for_ever() -> None:
     assert snapshot.sequence == 7
     assert snapshot.accounts == example().accounts
     assert snapshot.source == example().source
-    assert snapshot.lineage == example().lineage
+    noted = {"event": "unicode changed", "before": "14.0.0", "after": "16.0.0"}
+    assert snapshot.lineage == [*example().lineage, noted]
     assert model.predict_one({"text": "win"}) == "spam"
-    changes = differences(snapshot.statistics["model"], model.state_settings())
-    assert [line for line in changes if not line.startswith("unicode:")] == []  # differs between Pythons
+    assert differences(snapshot.statistics["model"], model.state_settings()) == []
     strangers_reader.read(GOLDEN.read_bytes())
 
 

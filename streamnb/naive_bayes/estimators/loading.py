@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from streamnb.base import differences
+from streamnb.base import check_unicode, differences
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes._kernel import memory
 from streamnb.naive_bayes.estimators.fields import CategoricalNB, GaussianDiscriminant, GaussianNB
@@ -75,7 +75,9 @@ def load(path: Path | str) -> NaiveBayes:
             f"The settings in {path} do not describe a model: {error}.",
             "Read the file with the version of streamnb that wrote it.",
         ) from error
-    changes = differences({"model": snapshot.statistics.get("model")}, {"model": model.state_settings()})
+    statistics = {"model": model.state_settings()}
+    check_unicode(snapshot, statistics, str(path))
+    changes = differences({"model": snapshot.statistics.get("model")}, statistics)
     if changes:
         raise SnapshotError(
             f"{path} was made with other settings: {'; '.join(changes)}.",

@@ -1,17 +1,24 @@
 """The alphabet: the kind of a code point (letter, mark, space and so on) and its lower case.
 
-Both depend on the code point alone, never on a locale or on neighbouring characters. The compiled twin asks
-this module for pages of kinds (`kind_page`), so it classifies every character as the plain code does.
+Both depend on the code point alone, never on a locale, on neighbouring characters or on the version of
+Python: `unicode_table` has the facts of one version of Unicode. The compiled twin asks this module for pages
+of kinds (`kind_page`) and for lower cases, so it reads every character as the plain code does.
 """
 
 from __future__ import annotations
 
-import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from functools import cache
 
-UNICODE_VERSION = unicodedata.unidata_version
-"""The version of Python's Unicode tables. It decides which code points are letters, and so which tokens were
-counted; therefore it is part of a snapshot's statistics fingerprint."""
+from streamnb.naive_bayes.features.unicode_table import ALPHANUMERIC, LOWER, MARKS, SPACES, VERSION
+
+UNICODE: Mapping[str, str] = {"version": VERSION, "hash": "f47e98c6a4551892"}
+"""The version of Unicode, and a hash of the kinds and lower cases of all code points. They decide which
+tokens were counted; therefore both are part of a snapshot's statistics fingerprint.
+
+The hash is BLAKE2b of 64 bits, of one text in UTF-8: the kinds of all code points in order, then the lower
+cases of all code points in order (a surrogate has three bytes). A test computes it again."""
 
 # Letters, digits and "_"; combining marks and the zero width non-joiner; characters of the ranges below;
 # white space; the zero width joiner; regional indicators (two make a flag emoji); skin tones; everything
@@ -33,6 +40,46 @@ _CJK_RANGES = (
 )
 
 
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last code point of each range, such as ``41-5a``."""
+    for span in text.split():
+        first, _, last = span.partition("-")
+        yield int(first, 16), int(last or first, 16)
+
+
+def _lower_cases() -> dict[int, int | str]:
+    """Return the lower case of each code point that has one."""
+    cases: dict[int, int | str] = {}
+    for part in LOWER.split():
+        span, _, low = part.partition(">")
+        span, _, step = span.partition("/")
+        ((first, last),) = _spans(span)
+        first_low, *more = (int(one, 16) for one in low.split("+"))
+        if more:
+            cases[first] = "".join(map(chr, (first_low, *more)))
+        else:
+            points = range(first, last + 1, int(step or 1))
+            cases.update(zip(points, (point - first + first_low for point in points), strict=True))
+    return cases
+
+
+_LOWER = _lower_cases()
+_RANGES = sorted(
+    [
+        *((first, last, WORD) for first, last in _spans(ALPHANUMERIC)),
+        *((first, last, MARK) for first, last in _spans(MARKS)),
+        *((first, last, SPACE) for first, last in _spans(SPACES)),
+        (0, 0, OTHER),  # so that a range begins before every code point
+        (0x5F, 0x5F, WORD),
+        (0x200C, 0x200C, MARK),
+        (0x200D, 0x200D, JOINER),
+        (0x1F1E6, 0x1F1FF, REGION),
+        (0x1F3FB, 0x1F3FF, TONE),
+    ]
+)
+_FIRSTS = [first for first, _, _ in _RANGES]
+
+
 def kind(code_point: int) -> str:
     """Return the kind of one code point: one of the constants `WORD` to `OTHER`.
 
@@ -41,20 +88,12 @@ def kind(code_point: int) -> str:
     >>> [kind(ord(c)) for c in "a中 !"]
     ['w', 'c', 's', 'p']
     """
-    character = chr(code_point)
-    if any(first <= code_point <= last for first, last in _CJK_RANGES) and character.isalnum():
+    _, last, found = _RANGES[bisect_right(_FIRSTS, code_point) - 1]
+    if code_point > last:
+        return OTHER
+    if found == WORD and any(first <= code_point <= last for first, last in _CJK_RANGES):
         return CJK
-    if character.isalnum() or character == "_":
-        return WORD
-    if character.isspace():
-        return SPACE
-    if unicodedata.category(character).startswith("M") or code_point == 0x200C:
-        return MARK
-    if code_point == 0x200D:
-        return JOINER
-    if 0x1F1E6 <= code_point <= 0x1F1FF:
-        return REGION
-    return TONE if 0x1F3FB <= code_point <= 0x1F3FF else OTHER
+    return found
 
 
 @cache
@@ -88,4 +127,4 @@ def lower(text: str) -> str:
     >>> lower("ΟΔΟΣ")
     'οδοσ'
     """
-    return text.lower() if text.isascii() else text.replace("Σ", "σ").lower()
+    return text.lower() if text.isascii() else text.translate(_LOWER)

@@ -29,15 +29,30 @@ from streamnb.naive_bayes.features.alphabet import (
     MARK,
     OTHER,
     REGION,
+    SPACE,
     TONE,
     WORD,
+    kind_page,
     lower,
 )
 from streamnb.naive_bayes.features.entities import Whole, WholeReader
 from streamnb.naive_bayes.features.stop_words import stop_words_of, words_fingerprint
 
-_UNICODE_WORDS = re.compile(r"\w+|[^\w\s]")
-_PEERS_WORDS = re.compile(r"\w\w+")
+_LATIN_END = 0x300  # the first combining mark; below it are only words, white space and other signs
+_LATIN_KINDS = "".join(kind_page(page) for page in range(_LATIN_END >> 8))
+
+
+def _latin(kind: str) -> str:
+    """Return the ranges of code points below `_LATIN_END` of one kind, as the inside of a class of `re`."""
+    return "".join(
+        f"{chr(run.start())}-{chr(run.end() - 1)}" for run in re.finditer(f"{kind}+", _LATIN_KINDS)
+    )
+
+
+# `\w` and `\s` would do the same by Python's version of Unicode.
+_LATIN_TOKENS = re.compile(f"[{_latin(WORD)}]+|[^{_latin(WORD)}{_latin(SPACE)}]")
+_LATIN_PEERS_WORDS = re.compile(f"[{_latin(WORD)}]{{2,}}")
+_KINDS_OF_PEERS_WORD = re.compile(f"[{WORD}{CJK}]{{2,}}")
 _KINDS_OF_TOKEN = re.compile(
     f"{WORD}[{WORD}{MARK}{JOINER}]*"
     f"|(?:{CJK}{MARK}*)+"
@@ -162,10 +177,11 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def split(self, low: str) -> tuple[list[str], bool]:
         """Split a text that is already in lower case; return its tokens and whether a limit cut them."""
+        is_latin = low.isascii() or ord(max(low)) < _LATIN_END  # then a faster way to the same tokens
         if self.rule == "words":
-            tokens = _PEERS_WORDS.findall(low)
-        elif not self.keep_whole and (low.isascii() or max(low) < "\u0300"):
-            tokens = _UNICODE_WORDS.findall(low)  # the same tokens as `_split_by_kind`, faster
+            tokens = _LATIN_PEERS_WORDS.findall(low) if is_latin else _peers_words_by_kind(low)
+        elif is_latin and not self.keep_whole:
+            tokens = _LATIN_TOKENS.findall(low)
         else:
             tokens = _split_by_kind(low, self.keep_whole)
         truncated = False
@@ -183,6 +199,12 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             dropped = stop_words_of(self.stop_words)
             tokens = [token for token in tokens if token not in dropped]
         return tokens, truncated
+
+
+def _peers_words_by_kind(low: str) -> list[str]:
+    """Return the tokens of the rule ``words``, found by the kinds of the code points."""
+    kinds = low.translate(KIND_OF_CODE_POINT)
+    return [low[found.start() : found.end()] for found in _KINDS_OF_PEERS_WORD.finditer(kinds)]
 
 
 def _split_by_kind(low: str, whole: tuple[Whole, ...]) -> list[str]:

@@ -20,7 +20,7 @@ from streamnb.base import (
     statement,
 )
 from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.features.alphabet import UNICODE_VERSION
+from streamnb.naive_bayes.features.alphabet import UNICODE
 from streamnb.naive_bayes.model.state import State
 
 LEARNED_MAX = 1 << 53  # messages; a float64 holds every integer up to it
@@ -158,7 +158,7 @@ def state_settings(state: State) -> dict[str, object]:
     statistics: dict[str, object] = {
         "head": state.head_kind,
         "tokenizer": state.tokenizer.state_settings(),
-        "unicode": UNICODE_VERSION,
+        "unicode": dict(UNICODE),
         "views": [view.state_settings for view in state.views],
     }
     if state.decay is not None:  # stored only where it is set, so that older snapshots load

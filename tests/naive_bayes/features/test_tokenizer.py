@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise, product
 
 import pytest
+import unicodedata2
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -27,6 +28,9 @@ PEERS = Tokenizer(rule="words", token_length_max=ENDLESS, message_tokens_max=END
 
 # İ becomes "i" and a combining dot, which the rule keeps with its letter: it has a test of its own.
 LATIN = st.characters(max_codepoint=0x2FF, exclude_characters="İ")
+KNOWN = st.characters().filter(  # to Python and to the table, which may have different versions of Unicode
+    lambda character: "Cn" not in {unicodedata.category(character), unicodedata2.category(character)}
+)
 # The rules differ in what they do with neighbours, so the alphabet is small and mixed.
 MIXED = st.text(
     st.one_of(
@@ -124,7 +128,7 @@ def test_latin_text_reads_as_the_regex_does(text: str) -> None:
     assert UNICODE.read(text + " 中").tokens == [*expected, "中"]
 
 
-@given(st.text())
+@given(st.text(KNOWN))
 def test_the_peers_rule_is_the_peers_regex(text: str) -> None:
     r"""``\w\w+`` over lower case, whatever the writing."""
     assert PEERS.read(text).tokens == re.findall(r"\w\w+", lower(text))
@@ -229,14 +233,12 @@ def test_a_page_is_256_kinds(page: int) -> None:
 
 
 def test_scripts_without_spaces_are_read_by_characters() -> None:
-    """The ranges hold every Han ideograph and kana letter of Python's tables, and no letter of another
-    script.
-    """
+    """The ranges hold every Han ideograph and kana letter, and no letter of another script."""
     ideographs = ("CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH")
     kana = ("HIRAGANA LETTER", "KATAKANA LETTER", "HALFWIDTH KATAKANA LETTER", "HENTAIGANA LETTER")
     scripts = {"CJK", "HIRAGANA", "KATAKANA", "HALFWIDTH", "HENTAIGANA", "IDEOGRAPHIC", "KATAKANA-HIRAGANA"}
     for code_point in range(0x2E00, 0x32000):
-        called = unicodedata.name(chr(code_point), "")
+        called = unicodedata2.name(chr(code_point), "")
         if kind(code_point) == "c":
             assert called.split(" ")[0] in scripts, called
         else:
