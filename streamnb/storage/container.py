@@ -12,9 +12,9 @@ r"""The snapshot container: a file format for a JSON header and named arrays. Ve
 
 The part before the sections is zero-filled to a multiple of 4,096 too, and its checksum covers the filling.
 So every byte is either under a checksum or compared with the only value it may have, and readers detect any
-flipped bit and any truncation. A minor version may add sections, which older readers ignore, or rename
-settings in the header. Readers refuse another major version. `streamnb.storage.migrations` converts the
-contents of an older minor version. Version 1.1 differs from 1.0 only in the names of settings.
+flipped bit and any truncation. Readers refuse another major version. A minor version may add sections and
+keys of the header; `streamnb.storage.newer_minor` states which of them an older reader ignores.
+`streamnb.storage.migrations` converts the contents of an older minor version.
 
 A snapshot uses the container as follows. `format` in the header is "streamnb snapshot". `accounts` lists
 topic, partition and `next_offset`, the first offset whose record is not in the state. `values.classes` names

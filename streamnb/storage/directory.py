@@ -253,7 +253,7 @@ def read_snapshot(path: Path, allocate: Allocate = fresh) -> Snapshot:
     """
     try:
         with files.open_whole(path, FILE_BYTES_MAX) as file:
-            return snapshot_file.read(file, allocate)
+            return snapshot_file.read(file, allocate, str(path))
     except SnapshotError as error:
         raise SnapshotError(f"The snapshot {path} cannot be used. {error.what}", error.hint) from error
 

@@ -10,6 +10,7 @@ from streamnb.base import HINT, Accounts, Snapshot, from_rows, to_rows
 from streamnb.errors import SnapshotError
 from streamnb.storage import container
 from streamnb.storage.migrations import migrated
+from streamnb.storage.newer_minor import without_unknown
 
 FORMAT = "streamnb snapshot"
 
@@ -67,22 +68,30 @@ def decode(data: bytes) -> Snapshot:
     SnapshotError
         The bytes are not a container, or the container does not hold a snapshot.
     """
-    return _snapshot_of(container.decode(data))
+    return _snapshot_of(container.decode(data), "a snapshot")
 
 
-def read(file: container.File, allocate: container.Allocate) -> Snapshot:
-    """Return the snapshot in an open file; `allocate` provides the memory that its sections are read into.
+def read(file: container.File, allocate: container.Allocate, name: str) -> Snapshot:
+    """Return the snapshot in an open file.
+
+    Parameters
+    ----------
+    file : File
+    allocate : Allocate
+        Provides the memory that the sections are read into.
+    name : str
+        The file's name, for a warning.
 
     Raises
     ------
     SnapshotError
         As `decode`.
     """
-    return _snapshot_of(container.read(file, allocate))
+    return _snapshot_of(container.read(file, allocate), name)
 
 
-def _snapshot_of(contents: container.Contents) -> Snapshot:
-    contents = migrated(contents)
+def _snapshot_of(contents: container.Contents, name: str) -> Snapshot:
+    contents = without_unknown(migrated(contents), _Header.__struct_fields__, name)
     header, accounts = _checked(contents.header)
     return Snapshot(
         values=header.values,

@@ -42,6 +42,7 @@ from streamnb.errors import RecordError, StreamnbError
 from streamnb.evaluation import DriftWatch, LiveEvaluation
 from streamnb.storage import write_snapshot
 from streamnb.storage.container import MAJOR, MINOR
+from streamnb.storage.newer_minor import VALUES, is_known_section
 from tests.support import strangers_reader
 
 ROOT = Path(__file__).parents[2]
@@ -451,6 +452,15 @@ def test_every_section_of_a_snapshot_is_listed() -> None:
 
     assert written <= set(listed)
     assert set(listed) - written <= {"index", "index_before", "index_state", "block<i>_..."}
+    assert [name for name in listed if not is_known_section(name.replace("<i>", "7"))] == []
+
+
+def test_every_value_of_a_snapshot_is_listed() -> None:
+    """Those that a reader knows in a file of a newer version."""
+    listed = first_column("docs/formats/snapshot.md", "These values are present only if not zero or empty:")
+    always = {"values.classes", "values.learned"}
+
+    assert {f"values.{value}" for value in VALUES} == always | set(listed)
 
 
 def test_the_digest_can_be_computed_from_what_the_page_says(tmp_path: Path) -> None:
