@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 import unicodedata
 from pathlib import Path
 
 import unicodedata2
 
+from streamnb import naive_bayes
 from streamnb.naive_bayes.features import unicode_table
 from streamnb.naive_bayes.features.alphabet import UNICODE, kind, kind_page, lower
 from tests.support.unicode_table import CODE_POINTS, differences, is_assigned, module, spans
 
 # The cased letters of Unicode 16 that Unicode 15.1, and Python up to 3.13, do not know.
 CASED_IN_16 = "1c89 a7cb-a7cc a7da a7dc 10d50-10d65"
+
+SOURCES = {".py", ".pyx", ".pxd"}
 
 
 def test_the_table_is_that_of_unicodedata2() -> None:
@@ -60,3 +64,13 @@ def test_the_hash_covers_every_code_point() -> None:
     assert len(kinds) == sys.maxunicode + 1
     found = hashlib.blake2b((kinds + lowers).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     assert {"version": unicode_table.VERSION, "hash": found} == UNICODE
+
+
+def test_no_module_of_the_model_asks_python_what_a_letter_is() -> None:
+    """Its database differs from version to version; `str.lower` is used on ASCII only."""
+    asks = re.compile(
+        r"import unicodedata|\.is(alnum|alpha|decimal|numeric|space)\(|\.casefold\(|compile\(.*\\[wWsSdDbB]"
+    )
+    sources = [path for path in Path(naive_bayes.__file__).parent.rglob("*.p*") if path.suffix in SOURCES]
+    assert [path.name for path in sources if asks.search(path.read_text(encoding="utf-8"))] == []
+    assert len(sources) > 100
