@@ -212,7 +212,6 @@ def test_T9_joints_are_exact() -> None:
     [
         pytest.param({"a": 1, "b": -1}, id="T12 negative"),
         pytest.param({"a": 1, "b": 1e308}, id="T14 too large"),
-        pytest.param({"a": 1, "b": math.nan}, id="T15 not a number"),
         pytest.param({"a": 1, "b": math.inf}, id="T15 infinite"),
         pytest.param({"a": 1, "b": "oops"}, id="T16 text"),
     ],

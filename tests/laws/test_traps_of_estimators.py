@@ -167,9 +167,7 @@ def test_T11_absences_count_from_the_beginning() -> None:
     assert model.p_feature_given_class("new", "ham") == 2 / 1003
 
 
-@pytest.mark.parametrize(
-    "bad", [{"a": 1, "b": -1}, {"a": 1, "b": math.nan}, {"a": 1, "b": math.inf}, {"a": 1, "b": "x"}]
-)
+@pytest.mark.parametrize("bad", [{"a": 1, "b": -1}, {"a": 1, "b": math.inf}, {"a": 1, "b": "x"}])
 @pytest.mark.parametrize("make", [MultinomialNB, ComplementNB])
 def test_T12_T14_T15_T16_a_bad_count_refuses_the_message_whole(
     make: Callable[[], Estimator], bad: dict[str, Any]

@@ -9,7 +9,7 @@ only empty messages, then a word      ZeroDivisionError               the prior
 alpha = 0, a word unseen in a class   ValueError: math domain error   minus infinity; 0/0 is the prior
 alpha below 0                         accepted                        ValueError
 `p_class` before anything was learned ZeroDivisionError               0
-a negative count, or NaN              learned, and scored             ValueError, nothing learned
+a negative count                      learned, and scored             ValueError, nothing learned
 a bad count among good ones           half of the message is learned  ValueError, nothing learned
 a word with count 0                   joins the vocabulary            absent
 a label of None                       becomes a class                 no label: not learned
@@ -21,7 +21,7 @@ Bernoulli, alpha = 0                  1e-9 for 0                      minus infi
 complement, an empty message          every class alike               the shares of the classes
 a Gaussian's log density              floor of 1e-9                   none: far numbers keep their order
 a Gaussian's variance                 of the class alone              with one pseudo-observation of all
-a number that is NaN                  every posterior NaN             missing
+a number or a count that is NaN       every posterior NaN             missing
 batches                               other answers than one by one   the same, to the bit
 an answer's columns                   as the classes were met         in the order of the labels
 a number a class has never had         charged 1e-9                    the density of all classes
@@ -29,7 +29,6 @@ names 1 and "1"                       two features                    one, and n
 ====================================  ==============================  ====================================
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -254,9 +253,9 @@ def test_the_share_of_a_class_before_anything() -> None:
     assert MultinomialNB().p_class("ham") == 0.0
 
 
-@pytest.mark.parametrize("bad", [-1, math.nan, "oops"])
+@pytest.mark.parametrize("bad", [-1, "oops"])
 def test_counts_that_cannot_be(bad: object) -> None:
-    """T12, T15, T16: the peer's state is changed, ours is not."""
+    """T12, T16: the peer's state is changed, ours is not."""
     ours, theirs = _both([({"a": 1}, "ham"), ({"b": 1}, "spam")], 1.0)
     message = {"a": 1, "b": bad}
     before = ours.joint_log_likelihood({"a": 1, "b": 1})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 
 import numpy as np
 import orjson
@@ -12,6 +13,7 @@ from streamnb.base import NUMBER_MAX
 
 TERM_COUNT_MAX = 1e9
 EXACT_BELOW = 2.0**53  # below this every integer has a float of its own
+_NULLS = {"NAType", "NaTType"}  # of pandas, which need not be installed
 
 
 def text_of(
@@ -36,10 +38,10 @@ def text_of(
     parts = []
     for field in names:
         value = value_at(fields, field, i)
-        if value is None:
-            value = ""
         if not isinstance(value, str):
-            raise ValueError(f"field `{field}` must hold text, not {type(value).__name__}")
+            if not is_missing(value):
+                raise ValueError(f"field `{field}` must hold text, not {type(value).__name__}")
+            value = ""
         characters[field] = len(value)
         parts.append(_whole(value, field))
     return "\n".join(parts) if len(parts) > 1 else parts[0] if parts else ""
@@ -67,7 +69,7 @@ def value_at(fields: Mapping[str, Sequence[object]], field: str, i: int) -> obje
 
 
 def term_counts(value: object, field: str, above: float | None = None) -> dict[str, float]:
-    """Return a checked mapping of terms to counts, without the terms whose count is 0.
+    """Return a checked mapping of terms to counts, without the terms whose count is 0 or missing.
 
     Parameters
     ----------
@@ -88,6 +90,8 @@ def term_counts(value: object, field: str, above: float | None = None) -> dict[s
     for term, count in _mapping(value, field, "terms to counts").items():
         if above is not None and type(count) is int:  # the common case first
             m = 1.0 if count > above else 0.0
+        elif is_missing(count):
+            continue
         elif above is not None:
             m = 1.0 if number(_plain(count), str(term)) > above else 0.0
         else:
@@ -103,7 +107,7 @@ def term_counts(value: object, field: str, above: float | None = None) -> dict[s
 
 
 def _mapping(value: object, field: str, what: str) -> Mapping[object, object]:
-    if value is None:
+    if is_missing(value):
         return {}
     if not isinstance(value, Mapping):
         raise ValueError(f"field `{field}` must map {what}, not hold {type(value).__name__}")
@@ -171,7 +175,7 @@ def _kind_of(value: object, field: str) -> str | None:
         return None
     if isinstance(value, bool | np.bool_):
         return "flag"
-    if isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, int | float | np.integer | np.floating | Decimal):
         return "number"
     if isinstance(value, str):
         return "category"
@@ -181,8 +185,18 @@ def _kind_of(value: object, field: str) -> str | None:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value is missing: ``None`` or NaN."""
-    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
+    """Return whether a value is missing: ``None``, NaN of any type, or a null of pandas.
+
+    Examples
+    --------
+    >>> [is_missing(value) for value in (None, float("nan"), Decimal("NaN"), 0, "")]
+    [True, True, True, False, False]
+    """
+    if isinstance(value, float | np.floating):
+        return math.isnan(value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return value is None or type(value).__name__ in _NULLS
 
 
 def numbers(values: Iterable[tuple[str, object]]) -> dict[str, float]:
@@ -203,8 +217,8 @@ def numbers(values: Iterable[tuple[str, object]]) -> dict[str, float]:
 
 
 def _plain(value: object) -> object:
-    """Return a truth value as the number 1 or 0, and any other value unchanged."""
-    return float(value) if isinstance(value, bool | np.bool_) else value
+    """Return a truth value as the number 1 or 0, a decimal as a float, and any other value unchanged."""
+    return float(value) if isinstance(value, bool | np.bool_ | Decimal) else value
 
 
 def truth(value: object, field: str) -> bool:
@@ -230,6 +244,8 @@ def category(value: object, field: str) -> str:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Decimal):
+        value = float(value)
     if not isinstance(value, str | int | float | bool):
         raise ValueError(f"field `{field}` must hold a category, not {type(value).__name__}")
     if isinstance(value, float):

@@ -310,7 +310,7 @@ def test_one_message_is_a_batch_of_one(
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
 @pytest.mark.parametrize(
     "value",
-    [math.nan, math.inf, -1.0, 1e10, 2**53 + 1, 10**400, "1", None, 1j],
+    [math.inf, -1.0, 1e10, 2**53 + 1, 10**400, "1", 1j],
     ids=lambda value: str(value)[:9],
 )
 def test_counts_that_are_none_are_refused_alike(value: object, compiled: bool) -> None:
