@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from streamnb.base import Label
 from streamnb.naive_bayes.features.values import is_missing
@@ -41,11 +42,8 @@ def rows_of(messages: object, *, zeros: bool) -> tuple[list[Row], Frame | None]:
     if isinstance(native, nw.Series):
         return [cast("Row", value) for value in _values(native)], native.to_frame()
     if isinstance(native, nw.DataFrame):
-        if not hasattr(messages, "sparse"):
-            return _dense_rows(native), native
-        if zeros:
-            return _dense_rows(nw.from_native(messages.sparse.to_dense(), eager_only=True)), native
-        return _sparse_rows(messages), native
+        is_sparse = hasattr(messages, "sparse")
+        return _sparse_rows(messages, zeros=zeros) if is_sparse else _dense_rows(native), native
     if isinstance(messages, Mapping | str) or not isinstance(messages, Iterable):
         raise ValueError(f"a batch must be a frame or a sequence of messages, not {type(messages).__name__}")
     return list(messages), None
@@ -60,14 +58,22 @@ def _dense_rows(frame: Frame) -> list[Row]:
     return [*rows]
 
 
-def _sparse_rows(frame: Any) -> list[Row]:  # noqa: ANN401 - pandas' own, which need not be installed
-    """Return the rows of a sparse pandas frame; a 0 is a missing name."""
-    names = list(frame.columns)
-    cells = frame.sparse.to_coo()
-    rows: list[dict[str, object]] = [{} for _ in range(cells.shape[0])]
-    for i, j, value in zip(cells.row.tolist(), cells.col.tolist(), cells.data.tolist(), strict=True):
-        if not is_missing(value):
-            rows[i][names[j]] = value
+def _sparse_rows(frame: Any, *, zeros: bool) -> list[Row]:  # noqa: ANN401 - pandas' own, if it is installed
+    """Return the rows of a sparse pandas frame, reading only the cells that it stores and its other fills."""
+    rows: list[dict[str, object]] = [{} for _ in range(len(frame))]
+    for name, column in frame.items():
+        cells = column.array
+        fill = cells.fill_value
+        if not is_missing(fill) and (zeros or fill):
+            fill = fill.item() if isinstance(fill, np.generic) else fill
+            for row in rows:
+                row[name] = fill
+        stored = cells.sp_index.to_int_index().indices
+        for i, value in zip(stored.tolist(), cells.sp_values.tolist(), strict=True):
+            if is_missing(value) or not (zeros or value):
+                rows[i].pop(name, None)
+            else:
+                rows[i][name] = value
     return [*rows]
 
 

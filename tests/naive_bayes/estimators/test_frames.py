@@ -229,3 +229,28 @@ def test_a_null_or_text_as_weights_is_refused() -> None:
         with pytest.raises(ValueError, match="a message's weight must be from 1e-9 to 1e9"):
             model.learn_many([{"a": 1}, {"a": 2}], ["x", "y"], w=weights)  # type: ignore[arg-type]
     assert model.learned_ == 0
+
+
+@pytest.mark.parametrize("fill", [0, 1, 2.0, math.nan], ids=repr)
+@EACH_MODEL
+def test_a_sparse_frame_is_read_whatever_fills_it(model: Estimator, fill: float) -> None:
+    """As its dense twin; to an estimator of words a 0 is an absent word, to the others a value."""
+    columns = {"a": [fill, 1, 0, 2, fill], "b": [3.0, fill, fill, math.nan, 0.0]}
+    sparse, dense = model.clone(), model.clone()
+    dtype = pd.SparseDtype(float, fill)
+    sparse.learn_many(pd.DataFrame(columns).astype(dtype), LABELS[:5])
+    dense.learn_many(pd.DataFrame(columns), LABELS[:5])
+    assert sparse.digest() == dense.digest()
+    assert sparse.predict_many(pd.DataFrame(columns).astype(dtype)).tolist() == [
+        dense.predict_one({name: values[i] for name, values in columns.items()}) for i in range(5)
+    ]
+
+
+@EACH_MODEL
+def test_a_frame_without_columns_is_of_empty_messages(model: Estimator) -> None:
+    """Its rows are counted for their classes; a frame without rows is an empty batch."""
+    model = model.clone()
+    model.learn_many(pd.DataFrame(), [])
+    model.learn_many(pd.DataFrame(index=range(3)), ["ham", "spam", "ham"])
+    assert model.class_counts_ == {"ham": 2.0, "spam": 1.0}
+    assert model.predict_many(pd.DataFrame(index=range(2))).tolist() == ["ham", "ham"]
