@@ -83,6 +83,30 @@ def column_of(given: object) -> list[Any]:
     return _values(native) if isinstance(native, nw.Series) else list(cast("Iterable[Any]", given))
 
 
+def labels_of(given: object) -> list[Any]:
+    """Return a column of labels as a list; a missing label is ``None``, and 1.0 is 1.
+
+    Columns of numbers with gaps, and those of numpy's default type, hold integers as floats.
+
+    Raises
+    ------
+    ValueError
+        A label is a number with a fraction.
+    """
+    labels = column_of(given)
+    for i, label in enumerate(labels):
+        if is_missing(label):
+            labels[i] = None
+        elif isinstance(label, float | np.floating):
+            if not label.is_integer():
+                raise ValueError(
+                    f"{label} cannot be a label; labels are text, integers or truth values, "
+                    "and a float only if it is an integer"
+                )
+            labels[i] = int(label)
+    return labels
+
+
 def _chunked(given: object) -> Any:  # noqa: ANN401 - whatever was given
     """Return an array of pyarrow as a chunked one, which narwhals takes for a series; others as they are."""
     arrow = nw.dependencies.get_pyarrow()

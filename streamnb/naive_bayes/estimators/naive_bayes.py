@@ -23,7 +23,14 @@ from river import base
 from streamnb.base import Batch, FrozenState, Label, Scores, Sections, checked_labels, likeliest
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.estimators import notebook, saving
-from streamnb.naive_bayes.estimators.frames import Row, column_of, frame_like, rows_of, series_like
+from streamnb.naive_bayes.estimators.frames import (
+    Row,
+    column_of,
+    frame_like,
+    labels_of,
+    rows_of,
+    series_like,
+)
 from streamnb.naive_bayes.estimators.parameters import check_parameter
 from streamnb.naive_bayes.event_models.priors import Prior
 from streamnb.naive_bayes.features.readers import Words
@@ -403,7 +410,8 @@ class NaiveBayes(base.MiniBatchClassifier):
         ----------
         X : frame of pandas, polars or pyarrow, or sequence of mappings
             One row per message; a null or NaN cell is a name that the message lacks.
-        y : series, or sequence of labels
+        y : series, array or sequence of labels
+            A missing label is not learned. A float is an integer as ``astype(float)`` writes it: 1.0 is 1.
         w : float, or sequence, array or series of float
             The weight of every message, or of each.
         at : sequence, array or series of float, optional
@@ -418,7 +426,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         if isinstance(y, str):
             raise ValueError(f"`y` must be the labels themselves, not the name of a column: {y!r}")
         rows, _ = rows_of(X, zeros=self._zeros)
-        labels = column_of(y)
+        labels = labels_of(y)
         if len(rows) != len(labels):  # a row without any field is in no column
             raise ValueError(f"{len(rows)} messages were given with {len(labels)} labels")
         weights = column_of(w) if isinstance(w, Iterable) else [w] * len(rows)

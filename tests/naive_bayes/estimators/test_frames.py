@@ -254,3 +254,53 @@ def test_a_frame_without_columns_is_of_empty_messages(model: Estimator) -> None:
     model.learn_many(pd.DataFrame(index=range(3)), ["ham", "spam", "ham"])
     assert model.class_counts_ == {"ham": 2.0, "spam": 1.0}
     assert model.predict_many(pd.DataFrame(index=range(2))).tolist() == ["ham", "ham"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([0, 1, 1]).astype(float),
+        np.array([0, 1, 1], np.float32),
+        pd.Series([0, 1, 1]).astype(float),
+        pl.Series([0.0, 1.0, 1.0]),
+        pa.array([0.0, 1.0, 1.0]),
+        pa.array([0, 1, 1]),
+        pa.chunked_array([[0], [1, 1]]),
+        pd.array([0, 1, 1], "Int64"),
+        [0.0, 1.0, 1.0],
+    ],
+    ids=lambda labels: f"{type(labels).__module__} {getattr(labels, 'dtype', '')}",
+)
+def test_labels_in_a_column_of_floats_are_the_integers(labels: object) -> None:
+    """As ``y.astype(float)`` makes them, and arrays of pyarrow."""
+    model = GaussianNB()
+    model.learn_many([{"a": 1.0}, {"a": 2.0}, {"a": 5.0}], labels)
+    assert [(label, type(label)) for label in model.classes_] == [(0, int), (1, int)]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Series([0, 1, None]),
+        np.array([0, 1, math.nan]),
+        pd.array([0, 1, None], "Int64"),
+        pd.array([0, 1, None], "Int64").astype(object),
+        pa.array([0, 1, None]),
+        pd.Categorical([0, 1, None]),
+    ],
+    ids=lambda labels: f"{type(labels).__module__} {getattr(labels, 'dtype', '')}",
+)
+def test_a_missing_label_of_any_column_is_not_learned(labels: object) -> None:
+    """0, 1 and a gap, which pandas keeps as floats."""
+    model = GaussianNB()
+    model.learn_many([{"a": 1.0}, {"a": 2.0}, {"a": 5.0}], labels)
+    assert model.class_counts_ == {0: 1.0, 1: 1.0}
+
+
+def test_a_label_with_a_fraction_is_refused() -> None:
+    """It is no class, and the whole batch is left alone."""
+    model = GaussianNB()
+    for labels in ([1.0, 0.5], np.array([1.0, 0.5]), [1.0, math.inf]):
+        with pytest.raises(ValueError, match="cannot be a label"):
+            model.learn_many([{"a": 1.0}, {"a": 2.0}], labels)
+    assert model.classes_ == []
