@@ -601,7 +601,8 @@ class NaiveBayes(base.MiniBatchClassifier):
         (float, dict of (view, feature) to float)
             Intercept and weights. `x_i` is a token's weight in the message, 1 for a flag or category value
             that holds, or the number. The form is exact for messages whose tokens are known and numbers
-            present.
+            present. Where maximum likelihood gives the probability 0, intercept and weights may be infinite,
+            never NaN; if infinities of both signs meet in a message, it is impossible in both classes.
 
         Raises
         ------

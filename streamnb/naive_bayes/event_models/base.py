@@ -260,8 +260,13 @@ def token_weights(
     for token in statistic.rows:
         for name, z in event_model.parts({token: 1.0}, statistic, active):
             if name == token:
-                weights[token] = z[a] - z[b]
+                weights[token] = difference(z[a], z[b])
     return weights
+
+
+def difference(x: float, y: float) -> float:
+    """Return ``x - y``; equal infinities differ by 0, because 0/0 is no evidence."""
+    return 0.0 if x == y else x - y
 
 
 def combinations(sizes: Sequence[int], *, naive: bool) -> int:

@@ -21,6 +21,7 @@ from streamnb.naive_bayes.event_models.base import (
     Shelf,
     combinations,
     counts_on,
+    difference,
     shares_of,
     token_weights,
 )
@@ -85,7 +86,12 @@ class Bernoulli(OncePerMessage, frozen=True, forbid_unknown_fields=True, tag_fie
         return self._word_parts(features, statistic.rows, tally, active, scale)
 
     def linear(self, statistic: Coins, active: Sequence[int], a: int, b: int) -> Line:
-        """Return a weight per word or flag; absent words make the intercept."""
+        """Return a weight per word or flag; absent words make the intercept.
+
+        If maximum likelihood gives a word the probability 1 in a class, a message without it is impossible
+        there: the word's weight and the intercept are infinite. If messages without some words are impossible
+        in both classes, the intercept is 0/0 and counts as 0.
+        """
         weights, tally = token_weights(self, statistic, active, a, b), statistic.tally
         if isinstance(tally, FieldTotals):
             return Line(0.0, weights)
@@ -93,12 +99,12 @@ class Bernoulli(OncePerMessage, frozen=True, forbid_unknown_fields=True, tag_fie
         for token in weights:
             row, pseudo = statistic.rows[token], self.smoothing
             absent = [
-                math.log((tally.messages[c] - row[c] + pseudo.b) / (tally.messages[c] + pseudo.a + pseudo.b))
+                _log((tally.messages[c] - row[c] + pseudo.b) / (tally.messages[c] + pseudo.a + pseudo.b))
                 for c in (active[a], active[b])
             ]
-            weights[token] -= absent[0] - absent[1]
-            intercept += absent[0] - absent[1]
-        return Line(intercept, weights)
+            weights[token] -= difference(absent[0], absent[1])
+            intercept += difference(absent[0], absent[1])
+        return Line(0.0 if math.isnan(intercept) else intercept, weights)
 
     def n_parameters(self, statistic: Coins, n_classes: int, *, naive: bool) -> int:
         """Return one per coin and class; without the naive assumption one per combination, less one."""

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 
 from streamnb.naive_bayes.event_models.base import (
@@ -222,8 +223,11 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
         return n_classes * max(0, len(statistic.rows) - 1)
 
     def drawing(self, statistic: Counted, active: Sequence[int], i: int, messages: float) -> Draw:
-        """Return a function that draws tokens; their number is Poisson with the class's mean length."""
-        tokens, shares = shares_of(self, statistic, active, i)
+        """Return a function that draws tokens; their number is Poisson with the class's mean length.
+
+        `complement` changes how a message is scored, not how a class's tokens are distributed.
+        """
+        tokens, shares = shares_of(msgspec.structs.replace(self, complement=False), statistic, active, i)
         whole = shares.sum()
         mean = statistic.totals[active[i]] / messages
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from streamnb.base import Label
+from streamnb.naive_bayes.event_models.base import difference
 from streamnb.naive_bayes.event_models.bernoulli import ABSENT
 from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES
 from streamnb.naive_bayes.model.message_features import MessageFeatures
@@ -38,6 +40,8 @@ def explanation(
     labels = [state.classes[c] for c in active]
     if classes is None:
         u = evidence.opinion.u if evidence is not None else log_joint(state, message, active)
+        if max(u) == -math.inf:  # maximum likelihood's 0/0: the posterior is the prior
+            u = log_prior(state, active, message.scale)
         a, b = first_two(state, u, active)
     elif all(label in labels for label in classes):
         a, b = (labels.index(label) for label in classes)
@@ -77,14 +81,24 @@ def explanation_of(
         return Explanation(pair, start, ordered(parts), pair_differences(weighed, a, b))
     parts = []
     numbers: dict[str, list[float]] = {}
-    silent = True
+    silent, impossible = True, [False] * len(active)
     for view, features in zip(state.views, message.features, strict=True):
         statistic = state.statistics[view.name]
         for token, values in view.formulas.parts(features, statistic, active, message.scale):
             silent = silent and not any(values)
+            impossible = [was or value == -math.inf for was, value in zip(impossible, values, strict=True)]
             if token is ABSENT:
                 numbers[f"{view.name}: {token}"] = list(values)
             else:
                 parts.append(product_part(view.name, token, values, a, b))
     prior = log_prior(state, active, message.scale, silent=silent)
-    return Explanation(pair, prior[a] - prior[b], ordered(parts), pair_differences(numbers, a, b))
+    found = Explanation(pair, difference(prior[a], prior[b]), ordered(parts), pair_differences(numbers, a, b))
+    return _without_evidence(found) if (impossible[a] and impossible[b]) or math.isnan(found.total) else found
+
+
+def _without_evidence(explanation: Explanation) -> Explanation:
+    """Return the explanation of a likelihood ratio of 0/0: every part is 0."""
+    return explanation._replace(
+        tokens=[part._replace(value=0.0) for part in explanation.tokens],
+        others=dict.fromkeys(explanation.others, 0.0),
+    )

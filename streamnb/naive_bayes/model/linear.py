@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from streamnb.base import Label
+from streamnb.naive_bayes.event_models.base import difference
 from streamnb.naive_bayes.event_models.priors import FallbackPrior
 from streamnb.naive_bayes.model.scoring import log_prior
 from streamnb.naive_bayes.model.state import State
@@ -24,13 +27,13 @@ def linear_weights(state: State, classes: tuple[Label, Label] | None) -> tuple[f
         raise ValueError('the calibrated head has no linear boundary; use head="product"')
     a, b = (labels.index(label) for label in classes)
     prior = log_prior(state, active, silent=not isinstance(state.prior, FallbackPrior))
-    intercept, weights = prior[a] - prior[b], Weights()
+    intercept, weights = difference(prior[a], prior[b]), Weights()
     for view in state.views:
         with named(view):
             line = view.formulas.linear(state.statistics[view.name], active, a, b)
         intercept += line.intercept
         weights |= {(view.name, feature): weight for feature, weight in line.weights.items()}
-    return intercept, weights
+    return 0.0 if math.isnan(intercept) else intercept, weights
 
 
 def n_parameters(state: State, *, naive: bool) -> int:

@@ -11,6 +11,7 @@ from streamnb.naive_bayes.event_models.base import Draw
 from streamnb.naive_bayes.model.scoring import log_prior
 from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.model.view import View, named
+from streamnb.naive_bayes.posterior.odds import softmax
 
 
 def sample(state: State, n: int, seed: int) -> Iterator[tuple[dict[str, object], Label]]:
@@ -19,10 +20,10 @@ def sample(state: State, n: int, seed: int) -> Iterator[tuple[dict[str, object],
     if not active:
         raise ValueError("nothing was learned, so there is nothing to draw from")
     random = np.random.default_rng(seed)
-    prior = np.exp(log_prior(state, active))
+    prior = softmax(log_prior(state, active))
     drawings: dict[int, list[tuple[View, Draw]]] = {}
     for _ in range(n):
-        i = int(random.choice(len(active), p=prior / prior.sum()))
+        i = int(random.choice(len(active), p=prior))
         if i not in drawings:
             drawings[i] = _drawings(state, active, i)
         x: dict[str, object] = {}

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from streamnb.base import Label
+from streamnb.naive_bayes.event_models.base import difference
 from streamnb.naive_bayes.event_models.multinomial import (
     RARE_SQUARE_LAW_SCALE,
     SQUARE_LAW_SCALE,
@@ -45,7 +46,8 @@ class Explanation(NamedTuple):
     start : float
         The difference of the log priors, or of the calibrated head's offsets.
     tokens : list of Part
-        In descending order of size.
+        In descending order of size. If maximum likelihood makes the message impossible in both classes, the
+        ratio of the two likelihoods is 0/0, and every part is 0.
     others : dict of str to float
         ``length``, ``unknown_share``, each view of a number, and the absent words of each Bernoulli view.
     """
@@ -158,16 +160,12 @@ def calibrated_parts(
 
 def pair_differences(values: Mapping[str, Sequence[float]], a: int, b: int) -> dict[str, float]:
     """Return ``row[a] - row[b]`` for each name; equal infinities differ by 0."""
-    return {name: _minus(row[a], row[b]) for name, row in values.items()}
+    return {name: difference(row[a], row[b]) for name, row in values.items()}
 
 
 def product_part(view: str, token: str, values: Sequence[float], a: int, b: int) -> Part:
     """Return one token's contribution under the product head."""
-    return Part(view, token, _minus(values[a], values[b]))
-
-
-def _minus(x: float, y: float) -> float:
-    return 0.0 if x == y else x - y
+    return Part(view, token, difference(values[a], values[b]))
 
 
 def _finite(value: float) -> float | None:

@@ -39,14 +39,12 @@ def cut(value: object, characters: int = CHARACTERS_MAX) -> str:
 def signed(value: float) -> str:
     """Return a contribution with its sign and three digits after the point.
 
-    The sum of two opposite infinities is undefined.
-
     Examples
     --------
-    >>> signed(2.0), signed(-math.inf), signed(math.nan)
-    ('+2.000', '-inf', 'undefined')
+    >>> signed(2.0), signed(-math.inf)
+    ('+2.000', '-inf')
     """
-    return "undefined" if math.isnan(value) else f"{value:+.3f}"
+    return f"{value:+.3f}"
 
 
 def tinted(word: str, value: float, largest: float, title: str) -> str:
