@@ -133,6 +133,11 @@ def test_gaussians_agree(seed: int) -> None:
     ours = GaussianNB(pseudo_observations=0.0)
     ours.learn_many([dict(zip("abcd", row, strict=True)) for row in X.tolist()], y.tolist())
     rows = (random.normal(size=(20, 4)) * [1.0, 1e-3, 1e3, 5.0]).tolist()
+    joints = ours.joint_log_likelihood_many([dict(zip("abcd", row, strict=True)) for row in rows])
+    for joint, expected in zip(
+        joints, _by_class(theirs.classes_, theirs.predict_joint_log_proba(rows)), strict=True
+    ):
+        assert joint == pytest.approx(expected, rel=1e-10)  # the density itself, with its constant
     for row, expected in zip(rows, _by_class(theirs.classes_, theirs.predict_proba(rows)), strict=True):
         assert ours.predict_proba_one(dict(zip("abcd", row, strict=True))) == pytest.approx(
             expected, rel=1e-10, abs=1e-10

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from river import base
 
@@ -24,6 +24,7 @@ from streamnb.base import Batch, FrozenState, Label, Scores, Sections, checked_l
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.estimators import notebook, saving
 from streamnb.naive_bayes.estimators.frames import (
+    Frame,
     Row,
     column_of,
     frame_like,
@@ -38,7 +39,7 @@ from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model import explaining, linear, merging, sampling, state_arrays
 from streamnb.naive_bayes.model.drivers import step_batch, step_one
 from streamnb.naive_bayes.model.message_features import read_message
-from streamnb.naive_bayes.model.scoring import columns_of, log_joint, read_now
+from streamnb.naive_bayes.model.scoring import columns_of, log_density, read_now
 from streamnb.naive_bayes.model.state import HeadKind, State
 from streamnb.naive_bayes.model.step import at_rest
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
@@ -54,7 +55,7 @@ class NaiveBayes(base.MiniBatchClassifier):
     It is a classifier of river: `learn_one`, `predict_one`, `predict_proba_one`, and `learn_many`,
     `predict_many`, `predict_proba_many` for frames of pandas, polars and pyarrow or lists of messages. `step`
     scores and learns a batch in one pass. `score_one`, `log_odds_one`, `predict_log_proba_one`,
-    `joint_log_likelihood` and `joint_log_likelihood_many` return more of the posterior, and `explain_one` its
+    `joint_log_likelihood` and their forms for batches return more of the posterior, and `explain_one` its
     reasons. `merge`, `subtract` and `unlearn_one` treat the model as sums. `sample`, `linear_weights` and
     `n_parameters` treat it as a distribution. `save` writes it to a file, which
     `streamnb.load` reads; `freeze`, `restore`, `digest`, `state_settings` and `reading_settings` serve the
@@ -348,18 +349,30 @@ class NaiveBayes(base.MiniBatchClassifier):
     def joint_log_likelihood(self, x: Row) -> dict[Label, float]:
         """Return ``log P(c) + log P(x | c)`` of the product head, for each class learned so far.
 
-        All minus infinity is the 0/0 of maximum likelihood.
+        Of numbers, ``P(x | c)`` is the density, with its constant ``-ln(2 pi)/2`` per number; a text is the
+        sequence of its tokens. All minus infinity is the 0/0 of maximum likelihood.
+
+        Examples
+        --------
+        >>> from streamnb import Gaussian, Numbers
+        >>> model = NaiveBayes([View("n", Numbers(), Gaussian(variance=1.0))])
+        >>> for x in (1.0, 3.0):
+        ...     model.learn_one({"x": x}, "a")
+        >>> round(math.exp(model.joint_log_likelihood({"x": 2.0})["a"]), 6)  # 1 / sqrt(2 pi)
+        0.398942
         """
         state = self.state
         with state.lock:
             active = state.active()
-            u = log_joint(state, read_now(state, self._fields(x)), active) if active else []
+            u = log_density(state, read_now(state, self._fields(x)), active) if active else []
             return {state.classes[c]: value for c, value in zip(active, u, strict=True)}
 
     def log_odds_one(self, x: Row) -> dict[Label, float]:
         """Return ``log p - log(1 - p)`` per class, finite where p rounds to 1; infinite for an only class."""
         scores = self.score_one(x)
-        return dict(zip(scores.classes, scores.log_odds[0].tolist(), strict=True))
+        return self.state.without_unlearned(
+            dict(zip(scores.classes, scores.log_odds[0].tolist(), strict=True))
+        )
 
     def predict_log_proba_one(self, x: Row) -> dict[Label, float]:
         """Return the natural logarithm of the posterior, finite where the posterior rounds to 0."""
@@ -445,12 +458,7 @@ class NaiveBayes(base.MiniBatchClassifier):
             names must be text); no columns before anything was learned. A list of dicts for a sequence.
         """
         rows, frame = rows_of(X, zeros=self._zeros)
-        posterior = self._posterior(rows)
-        if frame is None:
-            return [
-                dict(zip(posterior, row, strict=True)) for row in zip(*posterior.values(), strict=True)
-            ] or [{} for _ in rows]
-        return frame_like(posterior, frame)
+        return self._answer(self._scored(rows, "posterior"), rows, frame)
 
     def predict_many(self, X: Any) -> Any:  # noqa: ANN401 - as above
         """Return the likeliest classes of a batch, as a series of the kind of `X`, or a list.
@@ -458,7 +466,7 @@ class NaiveBayes(base.MiniBatchClassifier):
         Before anything was learned, return a frame without columns, as river does.
         """
         rows, frame = rows_of(X, zeros=self._zeros)
-        posterior = self._posterior(rows)
+        posterior = self._scored(rows, "posterior")
         if frame is not None and not posterior:
             return frame_like({}, frame)
         labels = [
@@ -470,16 +478,36 @@ class NaiveBayes(base.MiniBatchClassifier):
         """Return ``log P(c) + log P(x | c)`` of a batch, in the form of `predict_proba_many`."""
         rows, frame = rows_of(X, zeros=self._zeros)
         joints = [self.joint_log_likelihood(row) for row in rows]
-        if frame is None:
-            return joints
         labels = sorted(self.state.classes[c] for c in self.state.active())
-        return frame_like({label: [joint[label] for joint in joints] for label in labels}, frame)
+        return self._answer({label: [joint[label] for joint in joints] for label in labels}, rows, frame)
 
-    def _posterior(self, rows: Sequence[Row]) -> dict[Label, list[float]]:
-        """Return the posteriors of all rows per label, in the order of the labels."""
+    def log_odds_many(self, X: Any) -> Any:  # noqa: ANN401 - as above
+        """Return `log_odds_one` of a batch, in the form of `predict_proba_many`."""
+        rows, frame = rows_of(X, zeros=self._zeros)
+        return self._answer(self._scored(rows, "log_odds"), rows, frame)
+
+    def predict_log_proba_many(self, X: Any) -> Any:  # noqa: ANN401 - as above
+        """Return `predict_log_proba_one` of a batch, in the form of `predict_proba_many`."""
+        rows, frame = rows_of(X, zeros=self._zeros)
+        odds = self._scored(rows, "log_odds")
+        logs = {label: [_log_sigmoid(value) for value in column] for label, column in odds.items()}
+        return self._answer(logs, rows, frame)
+
+    def _answer(self, columns: dict[Label, list[float]], rows: Sequence[Row], frame: Frame | None) -> object:
+        """Return columns of numbers as a frame of the kind of `frame`, or as a list of dicts without one."""
+        if frame is not None:
+            return frame_like(columns, frame)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or [
+            {} for _ in rows
+        ]
+
+    def _scored(
+        self, rows: Sequence[Row], what: Literal["posterior", "log_odds"]
+    ) -> dict[Label, list[float]]:
+        """Return one array of the rows' scores per label, in the order of the labels."""
         scores = self.step(Batch(self._columns(rows), [None] * len(rows)), learn=False)
         columns = self.state.without_unlearned(
-            dict(zip(scores.classes, scores.posterior.T.tolist(), strict=True))
+            dict(zip(scores.classes, getattr(scores, what).T.tolist(), strict=True))
         )
         return {label: columns[label] for label in sorted(columns)}
 

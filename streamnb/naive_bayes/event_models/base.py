@@ -127,6 +127,10 @@ class EventModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return [0.0 if value == math.inf else -math.inf for value in z]
         return z
 
+    def log_constant(self, features: Mapping[str, float], statistic: AnyStatistic) -> float:  # noqa: ARG002
+        """Return what the parts leave out of the log likelihood of every class, because it is the same."""
+        return 0.0
+
     def linear(self, statistic: AnyStatistic, active: Sequence[int], a: int, b: int) -> Line:  # noqa: ARG002
         """Return the log likelihood of class ``active[a]`` minus that of ``active[b]`` as a linear function.
 

@@ -13,6 +13,7 @@ from streamnb.naive_bayes.statistics.token_counts import PLAIN, Twins
 
 # A standard deviation below 1e-150 is rounding error. Its square may underflow to 0, which has no logarithm.
 VARIANCE_MIN = 1e-300
+LOG_ROOT_2_PI = 0.5 * math.log(2.0 * math.pi)  # what every log density leaves out
 BROAD = 4.0  # times the pooled variance: the variance of the distribution that `robust` mixes in
 
 
@@ -92,6 +93,13 @@ class Gaussian(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="k
             if key in statistic.numbers:
                 yield key, self.log_density(x, statistic.numbers[key], active, scale)
 
+    def log_constant(self, features: Mapping[str, float], statistic: NumberBlock) -> float:
+        """Return ``-ln(2 pi)/2`` for each number that has a density."""
+        known = [
+            x for key, x in features.items() if key in statistic.numbers and _varies(statistic.numbers[key])
+        ]
+        return -LOG_ROOT_2_PI * sum(not math.isnan(x) for x in known)
+
     def linear(self, statistic: NumberBlock, active: Sequence[int], a: int, b: int) -> Line:
         """Return a weight per number, if the classes share one variance.
 
@@ -146,9 +154,9 @@ class Gaussian(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="k
         It is 0 for every class if the number is missing (NaN), or as long as all numbers learned are equal. A
         class that has learned no number gets the pooled density.
         """
-        n, pooled = moments.pooled()
-        if math.isnan(x) or n == 0 or pooled < VARIANCE_MIN:
+        if math.isnan(x) or not _varies(moments):
             return [0.0] * len(active)
+        n, pooled = moments.pooled()
         pooled_mean = 0.0
         for c in active:
             pooled_mean += moments.mean[c] * (moments.n[c] / n)
@@ -180,6 +188,12 @@ class Gaussian(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="k
             else pooled
             for c in active
         ]
+
+
+def _varies(moments: Moments) -> bool:
+    """Return whether the numbers learned are not all equal, so that there is a density."""
+    n, pooled = moments.pooled()
+    return n > 0 and pooled >= VARIANCE_MIN
 
 
 def _log_normal(x: float, mean: float, variance: float) -> float:

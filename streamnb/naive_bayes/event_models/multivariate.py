@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from streamnb.base import Floats
 from streamnb.naive_bayes.event_models.base import Draw, EventModel, Line, Parts, Shelf
+from streamnb.naive_bayes.event_models.gaussian import LOG_ROOT_2_PI
 from streamnb.naive_bayes.features.readers import Drawn
 from streamnb.naive_bayes.statistics.inverse_scatter import VARIANCE_MIN, inverted
 from streamnb.naive_bayes.statistics.scatter import Scatter, present
@@ -159,6 +160,12 @@ class Multivariate(EventModel, frozen=True, forbid_unknown_fields=True, tag_fiel
             for name, part in zip(names, row.tolist(), strict=True):
                 parts[name].append(part)
         return parts.items()
+
+    def log_constant(self, features: Mapping[str, float | None], statistic: Scatter) -> float:
+        """Return ``-ln(2 pi)/2`` for each coordinate that takes part."""
+        live = np.flatnonzero(statistic.pooled()[2] >= VARIANCE_MIN)
+        known = present(features)
+        return -LOG_ROOT_2_PI * sum(statistic.names[i] in known for i in live)
 
     def lines(self, scatter: Scatter, active: Sequence[int]) -> list[Line]:
         """Return the log density of each active class as a linear function, without the terms common to all.

@@ -85,6 +85,14 @@ def log_joint(state: State, message: MessageFeatures, active: Sequence[int]) -> 
     return u
 
 
+def log_density(state: State, message: MessageFeatures, active: Sequence[int]) -> list[float]:
+    """Return `log_joint` with the constants of the densities, which no posterior needs."""
+    constant = 0.0
+    for view, features in zip(state.views, message.features, strict=True):
+        constant += view.formulas.log_constant(features, state.statistics[view.name])
+    return [u + constant for u in log_joint(state, message, active)]
+
+
 def log_prior(state: State, active: Sequence[int], scale: float = 1.0, *, silent: bool = True) -> list[float]:
     """Return the log prior of the active classes; `silent`: the message has no evidence at all."""
     if isinstance(state.prior, FallbackPrior) and not silent:

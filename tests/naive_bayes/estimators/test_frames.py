@@ -74,6 +74,10 @@ def test_T24_many_is_one_to_the_bit(model: Estimator, kind: str) -> None:
     assert labels == [one.predict_one(row) for row in ROWS]
     joints = [[one.joint_log_likelihood(row)[label] for label in ("ham", "spam")] for row in ROWS]
     assert _values(many.joint_log_likelihood_many(queries)) == joints
+    odds = [[one.log_odds_one(row)[label] for label in ("ham", "spam")] for row in ROWS]
+    assert _values(many.log_odds_many(queries)) == odds
+    logs = [[one.predict_log_proba_one(row)[label] for label in ("ham", "spam")] for row in ROWS]
+    assert _values(many.predict_log_proba_many(queries)) == logs
 
 
 @EACH_MODEL
@@ -97,6 +101,7 @@ def test_T4_before_anything_was_learned_there_are_no_columns(kind: str) -> None:
     if kind == "sequences":
         assert answer == [{}] * 40
         assert model.predict_many(frame(COLUMNS)) == [None] * 40
+        assert model.log_odds_many(frame(COLUMNS)) == model.predict_log_proba_many(frame(COLUMNS)) == answer
     else:
         assert answer.shape[1] == model.predict_many(frame(COLUMNS)).shape[1] == 0
 
@@ -304,3 +309,16 @@ def test_a_label_with_a_fraction_is_refused() -> None:
         with pytest.raises(ValueError, match="cannot be a label"):
             model.learn_many([{"a": 1.0}, {"a": 2.0}], labels)
     assert model.classes_ == []
+
+
+@EACH_MODEL
+def test_a_class_that_was_unlearned_is_in_no_answer(model: Estimator) -> None:
+    """Neither of one message nor of a batch."""
+    model = model.clone()
+    for row, label in [({"a": 1, "b": 2}, "ham"), ({"a": 2, "b": 1}, "spam"), ({"a": 0, "b": 0}, "gone")]:
+        model.learn_one(row, label)
+    model.unlearn_one({"a": 0, "b": 0}, "gone")
+    x = {"a": 1, "b": 1}
+    for answer in (model.predict_proba_one(x), model.log_odds_one(x), model.predict_log_proba_one(x)):
+        assert set(answer) == {"ham", "spam"}
+    assert model.log_odds_many([x]) == [model.log_odds_one(x)]
