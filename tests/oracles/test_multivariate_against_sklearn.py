@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
 from streamnb.base.batch import Floats
+from streamnb.naive_bayes.estimators import GaussianDiscriminant
 from streamnb.naive_bayes.event_models.multivariate import Multivariate
 from streamnb.naive_bayes.statistics.scatter import Scatter
 
@@ -85,3 +86,56 @@ def test_a_covariance_needs_more_messages_than_coordinates() -> None:
             n[c] += 1
         losses.append(loss / scored)
     assert losses == pytest.approx([0.80, 0.16], abs=0.01)
+
+
+@pytest.fixture
+def estimators(data: Data) -> list[GaussianDiscriminant]:
+    """One covariance, and one per class, after the same flowers."""
+    messages, _, labels = data
+    made = [GaussianDiscriminant("shared"), GaussianDiscriminant("class")]
+    for model in made:
+        model.learn_many(messages, labels)
+    return made
+
+
+def test_means_covariance_and_priors_are_theirs(data: Data, estimators: list[GaussianDiscriminant]) -> None:
+    """By the names of scikit-learn's attributes."""
+    _, numbers, labels = data
+    shared, each = estimators
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", store_covariance=True).fit(numbers, labels)
+    order = [int(label) for label in shared.classes_]  # of appearance; theirs is sorted
+    for model in (shared, each):
+        assert model.classes_ == order
+        assert model.means_ == pytest.approx(theirs.means_[order], rel=1e-12)
+        assert model.priors_ == pytest.approx(theirs.priors_[order], rel=1e-12)
+    assert shared.covariance_ == pytest.approx(theirs.covariance_, rel=1e-9)
+    own = [np.cov(numbers[labels == c], rowvar=False, bias=True) for c in order]
+    assert each.covariance_ == pytest.approx(np.array(own), rel=1e-9)
+
+
+def test_the_joint_is_the_density_itself(data: Data, estimators: list[GaussianDiscriminant]) -> None:
+    """Also where a coordinate is missing: then of the others."""
+    messages, numbers, _ = data
+    for model, kept in [(model, kept) for model in estimators for kept in ([0, 1, 2, 3], [0, 2], [3])]:
+        names = [model.names_[i] for i in kept]
+        for x, row in list(zip(messages, numbers, strict=True))[::29]:
+            joint = model.joint_log_likelihood({name: x[name] for name in names})
+            for c, label in enumerate(model.classes_):
+                sigma = model.covariance_ if model.covariance == "shared" else model.covariance_[c]
+                sigma, off = sigma[np.ix_(kept, kept)], row[kept] - model.means_[c][kept]
+                log_det = np.linalg.slogdet(2.0 * math.pi * sigma)[1]
+                expected = np.log(model.priors_[c]) - 0.5 * (log_det + off @ np.linalg.solve(sigma, off))
+                assert joint[label] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_what_is_unknown_of_a_discriminant_is_not_a_number_of_it() -> None:
+    """Nothing learned; a class without a coordinate; a coordinate that never varies; one class unlearned."""
+    model = GaussianDiscriminant()
+    assert [model.means_.size, model.covariance_.size, model.priors_.size] == [0, 0, 0]
+    model.learn_many([{"a": 1.0, "b": 5.0}, {"a": 3.0, "b": 5.0}, {"b": 5.0}], ["x", "x", "y"])
+    assert model.names_ == ["a", "b"]
+    assert model.means_.tolist()[0] == [2.0, 5.0]
+    assert np.isnan(model.means_).tolist() == [[False, False], [True, False]]
+    assert model.covariance_[1].tolist() == [0.0, 0.0]
+    model.unlearn_one({"b": 5.0}, "y")
+    assert model.priors_.tolist() == [1.0, 0.0]

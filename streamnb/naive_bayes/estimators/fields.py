@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any, Literal, cast
 
-from streamnb.base import Label
+import numpy as np
+
+from streamnb.base import Floats, Label
 from streamnb.naive_bayes.estimators.estimator import FIELD, Estimator
 from streamnb.naive_bayes.event_models import Categorical, Gaussian, Multivariate
 from streamnb.naive_bayes.event_models.priors import Prior
 from streamnb.naive_bayes.event_models.smoothing import Laplace, NoSmoothing, Smoothing
 from streamnb.naive_bayes.features.field_tokens import field_of, token_of, value_of
 from streamnb.naive_bayes.features.readers import Categories, Numbers
+from streamnb.naive_bayes.model.scoring import log_prior
+from streamnb.naive_bayes.model.step import at_rest
 from streamnb.naive_bayes.model.view import View
+from streamnb.naive_bayes.posterior.odds import softmax
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
+from streamnb.naive_bayes.statistics.scatter import Scatter
 
 _VIEW = "fields"
 
@@ -245,6 +252,15 @@ class GaussianDiscriminant(Estimator):
     ...     model.learn_one({"length": length, "width": width}, kind)
     >>> model.predict_one({"length": 1.5, "width": 0.4}), model.predict_one({"length": 4.2})
     ('setosa', 'versicolor')
+
+    The lectures' phi, mu and Sigma:
+
+    >>> model.names_, model.classes_, model.priors_.tolist()
+    (['length', 'width'], ['setosa', 'versicolor'], [0.5, 0.5])
+    >>> model.means_.round(3).tolist()
+    [[1.433, 0.233], [4.4, 1.4]]
+    >>> model.covariance_.round(4).tolist()
+    [[0.0511, 0.0061], [0.0061, 0.0044]]
     """
 
     def __init__(
@@ -267,6 +283,37 @@ class GaussianDiscriminant(Estimator):
         self.max_tokens = max_tokens
         self.half_life_s = half_life_s
         self.half_life_messages = half_life_messages
-        event_model = Multivariate(covariance, messages_per_coordinate)
-        view = View(_VIEW, Numbers(FIELD), event_model)
-        self.state = self._built(view)
+        self._normal = Multivariate(covariance, messages_per_coordinate)
+        self.state = self._built(View(_VIEW, Numbers(FIELD), self._normal))
+
+    @property
+    def _scatter(self) -> Scatter:
+        return cast("Scatter", at_rest(self.state).statistics[_VIEW])
+
+    @property
+    def names_(self) -> list[str]:
+        """The names of the numbers: the order of the coordinates in `means_` and `covariance_`."""
+        return list(self._scatter.names)
+
+    @property
+    def priors_(self) -> Floats:
+        """The class prior: the share of each class of `classes_`, 0 of one without messages."""
+        active = self.state.active()
+        priors = np.zeros(len(self.classes_))
+        priors[active] = softmax(log_prior(self.state, active)) if active else []
+        return priors
+
+    @property
+    def means_(self) -> Floats:
+        """The mean of each class of `classes_`, by name; NaN where a class has no number of that name."""
+        n, means = self._scatter.means()
+        return np.where(n > 0, means, math.nan)
+
+    @property
+    def covariance_(self) -> Floats:
+        """The covariance that scoring uses, of all classes, or of each class learned with "class".
+
+        It is that of maximum likelihood, ``1/m`` times the scatter matrix, as soon as there are enough
+        messages for it; see `messages_per_coordinate`.
+        """
+        return self._normal.covariances(self._scatter, self.state.active())

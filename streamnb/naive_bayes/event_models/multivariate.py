@@ -220,6 +220,22 @@ class Multivariate(EventModel, frozen=True, forbid_unknown_fields=True, tag_fiel
         """Return theta of two classes, without the prior."""
         return self.theta(statistic, active[a], active[b])
 
+    def covariances(self, scatter: Scatter, active: Sequence[int]) -> Floats:
+        """Return the covariance that scoring uses, over all coordinates: of all classes, or of each.
+
+        Returns
+        -------
+        ndarray of float64, shape (d, d), or (classes, d, d) with a covariance per class
+            Rows and columns of a coordinate whose numbers were all equal are 0.
+        """
+        live = np.flatnonzero(scatter.pooled()[2] >= VARIANCE_MIN)
+        groups = [None] if self.covariance == "shared" else list(active)
+        found = np.zeros((len(groups), len(scatter.names), len(scatter.names)))
+        for sigma, group in zip(found, groups, strict=True):
+            if len(live):
+                sigma[np.ix_(live, live)] = self._covariance(scatter, group, live).sigma
+        return found[0] if self.covariance == "shared" else found
+
     def n_parameters(self, statistic: Scatter, n_classes: int, *, naive: bool) -> int:  # noqa: ARG002 - never naive
         """Return the number of means and covariances."""
         names = len(statistic.names)
