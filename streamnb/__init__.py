@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from streamnb.naive_bayes import GaussianDiscriminant as GaussianDiscriminant
     from streamnb.naive_bayes import GaussianNB as GaussianNB
     from streamnb.naive_bayes import Laplace as Laplace
+    from streamnb.naive_bayes import LaplacePerToken as LaplacePerToken
     from streamnb.naive_bayes import LearnedPrior as LearnedPrior
     from streamnb.naive_bayes import Multinomial as Multinomial
     from streamnb.naive_bayes import MultinomialNB as MultinomialNB
@@ -84,6 +85,7 @@ __all__ = [
     "GaussianDiscriminant",
     "GaussianNB",
     "Laplace",
+    "LaplacePerToken",
     "LearnedPrior",
     "Multinomial",
     "MultinomialNB",

@@ -44,7 +44,13 @@ from streamnb.naive_bayes.event_models.priors import (
     Prior,
     UniformPrior,
 )
-from streamnb.naive_bayes.event_models.smoothing import Beta, Dirichlet, Laplace, NoSmoothing
+from streamnb.naive_bayes.event_models.smoothing import (
+    Beta,
+    Dirichlet,
+    Laplace,
+    LaplacePerToken,
+    NoSmoothing,
+)
 from streamnb.naive_bayes.features.message import Message
 from streamnb.naive_bayes.features.readers import (
     Categories,
@@ -100,6 +106,7 @@ __all__ = [
     "Growth",
     "HeadKind",
     "Laplace",
+    "LaplacePerToken",
     "LearnedPrior",
     "Message",
     "Multinomial",

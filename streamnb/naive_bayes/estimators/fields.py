@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -38,6 +39,9 @@ class CategoricalNB(Estimator):
         By default the stream's own shares.
     unknown : {"smooth", "skip"}
         Whether a value that no class has learned takes part, with a count of 0.
+    values_min : int or mapping of str to int
+        How many values a field has, if that is known beforehand: of every field, or of those that are named.
+        `k_i` is at least this.
     classes_max, max_tokens, half_life_s, half_life_messages
         As for `NaiveBayes`.
 
@@ -61,6 +65,14 @@ class CategoricalNB(Estimator):
     ...     model.learn_one({"radio": station}, age)
     >>> round(model.predict_proba_one({"radio": 1})["young"], 12)  # 3/6 against 1/6
     0.75
+
+    A die that has shown 1, 1 and 2, and is known to have six sides: 3/9, 2/9 and four times 1/9.
+
+    >>> model = CategoricalNB(values_min=6)
+    >>> for side in (1, 1, 2):
+    ...     model.learn_one({"die": side}, "fair")
+    >>> [round(9 * model.p_feature_given_class("die", side, "fair"), 12) for side in range(1, 7)]
+    [3.0, 2.0, 1.0, 1.0, 1.0, 1.0]
     """
 
     def __init__(
@@ -70,6 +82,7 @@ class CategoricalNB(Estimator):
         smoothing: Smoothing | None = None,
         prior: Prior | None = None,
         unknown: Literal["smooth", "skip"] = "smooth",
+        values_min: int | Mapping[str, int] = 0,
         classes_max: int | None = None,
         max_tokens: int | None = None,
         half_life_s: float | None = None,
@@ -83,9 +96,10 @@ class CategoricalNB(Estimator):
         self.half_life_s = half_life_s
         self.half_life_messages = half_life_messages
         self.unknown = unknown
+        self.values_min = values_min
         self._pseudo = smoothing or (NoSmoothing() if alpha == 0 else Laplace(alpha))
-        view = View(_VIEW, Categories(FIELD), Categorical(self._pseudo, unknown))
-        self.state = self._built(view)
+        self._categorical = Categorical(self._pseudo, unknown, values_min)
+        self.state = self._built(View(_VIEW, Categories(FIELD), self._categorical))
 
     @property
     def feature_counts(self) -> dict[str, dict[str | float, Counter[Label]]]:
@@ -102,7 +116,8 @@ class CategoricalNB(Estimator):
         i = self.state.index.get(c, -1)
         row = self.state.counts[_VIEW].rows.get(token_of(str(f), v), [])
         field = fields.fields.get(str(f))
-        totals, k = (field.totals, field.states) if field is not None else ([], 1)
+        totals, seen = (field.totals, field.states) if field is not None else ([], 0)
+        k = self._categorical.values(str(f), seen) or 1
         p = self._pseudo.pseudo_count(sum(row), sum(totals), k)
         total = (totals[i] if totals and i >= 0 else 0.0) + self._pseudo.pseudo_total(k)
         return ((row[i] if row and i >= 0 else 0.0) + p) / total if total else 0.0

@@ -13,25 +13,15 @@ keyword is an error; the type checker is told to accept the narrower signatures.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
-
-from river import base
+from typing import Any
 
 from streamnb.base import Batch, FrozenState, Label, Scores, Sections, checked_labels, likeliest
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.estimators import notebook, saving
-from streamnb.naive_bayes.estimators.frames import (
-    Frame,
-    Row,
-    column_of,
-    frame_like,
-    labels_of,
-    rows_of,
-    series_like,
-)
+from streamnb.naive_bayes.estimators.batch_answers import BatchAnswers
+from streamnb.naive_bayes.estimators.frames import Row, column_of, labels_of, rows_of
 from streamnb.naive_bayes.estimators.parameters import check_parameter
 from streamnb.naive_bayes.event_models.priors import Prior
 from streamnb.naive_bayes.features.readers import Words
@@ -44,22 +34,23 @@ from streamnb.naive_bayes.model.state import HeadKind, State
 from streamnb.naive_bayes.model.step import at_rest
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.explanation import Explanation
+from streamnb.naive_bayes.posterior.odds import log_sigmoid
 from streamnb.naive_bayes.statistics.forgetting import seconds
 
 _PACKAGE = f"{__package__}."
 
 
-class NaiveBayes(base.MiniBatchClassifier):
+class NaiveBayes(BatchAnswers):
     """An online naive Bayes over one or more views of a message.
 
     It is a classifier of river: `learn_one`, `predict_one`, `predict_proba_one`, and `learn_many`,
     `predict_many`, `predict_proba_many` for frames of pandas, polars and pyarrow or lists of messages. `step`
-    scores and learns a batch in one pass. `score_one`, `log_odds_one`, `predict_log_proba_one`,
-    `joint_log_likelihood` and their forms for batches return more of the posterior, and `explain_one` its
-    reasons. `merge`, `subtract` and `unlearn_one` treat the model as sums. `sample`, `linear_weights` and
-    `n_parameters` treat it as a distribution. `save` writes it to a file, which
-    `streamnb.load` reads; `freeze`, `restore`, `digest`, `state_settings` and `reading_settings` serve the
-    writers of snapshots.
+    scores and learns a batch in one pass. `score_one`, `log_odds_one`, `log_odds_many`,
+    `predict_log_proba_one`, `predict_log_proba_many`, `joint_log_likelihood` and `joint_log_likelihood_many`
+    return more of the posterior, and `explain_one` its reasons. `merge`, `subtract` and `unlearn_one` treat
+    the model as sums. `sample`, `linear_weights` and `n_parameters` treat it as a distribution. `save` writes
+    it to a file, which `streamnb.load` reads; `freeze`, `restore`, `digest`, `state_settings` and
+    `reading_settings` serve the writers of snapshots.
 
     Every parameter is an attribute of the same name, as it was given. What was learned has other names:
     `classes_`, `class_counts_`, `learned_`, and everything else in `state`. A parameter that the sums do not
@@ -131,8 +122,6 @@ class NaiveBayes(base.MiniBatchClassifier):
     >>> round(model.predict_proba_one({"station 1": True, "station 3": None})["young"], 4)
     0.9694
     """
-
-    _zeros = True  # whether a 0 in a sparse frame is a value rather than a missing name
 
     def __init__(
         self,
@@ -376,7 +365,7 @@ class NaiveBayes(base.MiniBatchClassifier):
 
     def predict_log_proba_one(self, x: Row) -> dict[Label, float]:
         """Return the natural logarithm of the posterior, finite where the posterior rounds to 0."""
-        return {label: _log_sigmoid(odds) for label, odds in self.log_odds_one(x).items()}
+        return {label: log_sigmoid(odds) for label, odds in self.log_odds_one(x).items()}
 
     def explain_one(
         self, x: Row, classes: tuple[Label, Label] | None = None, top: int | None = None
@@ -447,69 +436,6 @@ class NaiveBayes(base.MiniBatchClassifier):
         with self.state.lock:
             self.state.check_room_for(labels)
             self.step(batch, score=False)
-
-    def predict_proba_many(self, X: Any) -> Any:  # noqa: ANN401 - a frame in, that kind of frame out
-        """Return the posteriors of a batch.
-
-        Returns
-        -------
-        frame of the kind of `X`, or list of dict
-            One column per class, in the order of the labels and named by them (by their text where column
-            names must be text); no columns before anything was learned. A list of dicts for a sequence.
-        """
-        rows, frame = rows_of(X, zeros=self._zeros)
-        return self._answer(self._scored(rows, "posterior"), rows, frame)
-
-    def predict_many(self, X: Any) -> Any:  # noqa: ANN401 - as above
-        """Return the likeliest classes of a batch, as a series of the kind of `X`, or a list.
-
-        Before anything was learned, return a frame without columns, as river does.
-        """
-        rows, frame = rows_of(X, zeros=self._zeros)
-        posterior = self._scored(rows, "posterior")
-        if frame is not None and not posterior:
-            return frame_like({}, frame)
-        labels = [
-            likeliest(dict(zip(posterior, row, strict=True))) for row in zip(*posterior.values(), strict=True)
-        ] or [None for _ in rows]
-        return labels if frame is None else series_like(labels, frame)
-
-    def joint_log_likelihood_many(self, X: Any) -> Any:  # noqa: ANN401 - as above
-        """Return ``log P(c) + log P(x | c)`` of a batch, in the form of `predict_proba_many`."""
-        rows, frame = rows_of(X, zeros=self._zeros)
-        joints = [self.joint_log_likelihood(row) for row in rows]
-        labels = sorted(self.state.classes[c] for c in self.state.active())
-        return self._answer({label: [joint[label] for joint in joints] for label in labels}, rows, frame)
-
-    def log_odds_many(self, X: Any) -> Any:  # noqa: ANN401 - as above
-        """Return `log_odds_one` of a batch, in the form of `predict_proba_many`."""
-        rows, frame = rows_of(X, zeros=self._zeros)
-        return self._answer(self._scored(rows, "log_odds"), rows, frame)
-
-    def predict_log_proba_many(self, X: Any) -> Any:  # noqa: ANN401 - as above
-        """Return `predict_log_proba_one` of a batch, in the form of `predict_proba_many`."""
-        rows, frame = rows_of(X, zeros=self._zeros)
-        odds = self._scored(rows, "log_odds")
-        logs = {label: [_log_sigmoid(value) for value in column] for label, column in odds.items()}
-        return self._answer(logs, rows, frame)
-
-    def _answer(self, columns: dict[Label, list[float]], rows: Sequence[Row], frame: Frame | None) -> object:
-        """Return columns of numbers as a frame of the kind of `frame`, or as a list of dicts without one."""
-        if frame is not None:
-            return frame_like(columns, frame)
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or [
-            {} for _ in rows
-        ]
-
-    def _scored(
-        self, rows: Sequence[Row], what: Literal["posterior", "log_odds"]
-    ) -> dict[Label, list[float]]:
-        """Return one array of the rows' scores per label, in the order of the labels."""
-        scores = self.step(Batch(self._columns(rows), [None] * len(rows)), learn=False)
-        columns = self.state.without_unlearned(
-            dict(zip(scores.classes, getattr(scores, what).T.tolist(), strict=True))
-        )
-        return {label: columns[label] for label in sorted(columns)}
 
     # ---- models as sums
 
@@ -731,10 +657,3 @@ def _given_views(views: Sequence[View], text: object) -> Sequence[View]:
             "give either `text` or `views`: with `views`, each view names the fields that it reads"
         )
     return views
-
-
-def _log_sigmoid(odds: float) -> float:
-    """Return ``log p`` given ``log p - log(1 - p)``."""
-    if odds == -math.inf:
-        return -math.inf
-    return -math.log1p(math.exp(-odds)) if odds > 0 else odds - math.log1p(math.exp(odds))

@@ -50,7 +50,7 @@ def check_parameter(made: type, name: str, value: object) -> None:
     if hint is None:
         return
     try:
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and not any(get_origin(each) is Mapping for each in get_args(hint)):
             raise msgspec.ValidationError("a file may describe a parameter by a table, an argument may not")
         msgspec.convert(value.item() if isinstance(value, np.generic) else value, hint)
     except msgspec.ValidationError as error:
@@ -72,4 +72,6 @@ def _allowed(hint: Any) -> str:  # noqa: ANN401 - an annotation
         return " or ".join(f'"{value}"' for value in get_args(hint))
     if get_origin(hint) is Sequence:
         return "a list of texts"  # the only one that is checked here
+    if get_origin(hint) is Mapping:
+        return "a mapping of names to whole numbers"  # likewise
     return " or ".join(map(_allowed, get_args(hint)))

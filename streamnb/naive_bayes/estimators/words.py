@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, cast
 
+import msgspec
 from river.base import tags
 
 from streamnb.base import Label
@@ -13,7 +14,13 @@ from streamnb.naive_bayes.estimators.estimator import FIELD, Estimator, counts_o
 from streamnb.naive_bayes.estimators.frames import Row
 from streamnb.naive_bayes.event_models import Bernoulli, Multinomial
 from streamnb.naive_bayes.event_models.priors import FallbackPrior, Prior
-from streamnb.naive_bayes.event_models.smoothing import Beta, Laplace, NoSmoothing, Smoothing
+from streamnb.naive_bayes.event_models.smoothing import (
+    Beta,
+    Laplace,
+    NoSmoothing,
+    Smoothing,
+    TokenSmoothing,
+)
 from streamnb.naive_bayes.features.readers import Terms
 from streamnb.naive_bayes.model.view import View
 from streamnb.naive_bayes.statistics.counts import Counted
@@ -56,6 +63,22 @@ class _WordsNB(Estimator):
     def _fields(self, x: Row) -> Mapping[str, object]:
         return {FIELD: counts_of(x)}
 
+    def _word_view(
+        self,
+        vocabulary: int | Sequence[str] | None,
+        above: float | None,
+        event_model: Multinomial | Bernoulli,
+    ) -> View:
+        """Return the view of the words, under a vocabulary of a given size, or of given words."""
+        if vocabulary is None or isinstance(vocabulary, int):
+            event_model = msgspec.structs.replace(event_model, vocabulary_min=vocabulary or 0)
+            return View(_VIEW, Terms(FIELD, above), event_model)
+        return View(_VIEW, Terms(FIELD, above, frozenset(vocabulary)), event_model)
+
+    @property
+    def _event_model(self) -> Multinomial | Bernoulli:
+        return cast("Multinomial | Bernoulli", self.state.views[0].event_model)
+
     @property
     def _counts(self) -> Counted:
         return self.state.counts[_VIEW]
@@ -77,8 +100,8 @@ class _WordsNB(Estimator):
 
     @property
     def n_terms(self) -> int:
-        """The number of words in the vocabulary."""
-        return len(self._counts.rows)
+        """The number of words in the vocabulary: those learned, or of the one given if that is larger."""
+        return self._event_model.vocabulary(self._counts.rows)
 
     def _row(self, word: object, c: Label) -> tuple[float, float, int]:
         """Return a word's count in class c, its count in all classes, and the index of c (-1: no class)."""
@@ -90,16 +113,18 @@ class _WordsNB(Estimator):
 class _DrawsNB(_WordsNB):
     """The base class of the multinomial and the complement estimator."""
 
+    norm: bool = False
     _complement = False
 
     def __init__(
         self,
         alpha: float = 1.0,
         *,
-        smoothing: Smoothing | None = None,
+        smoothing: TokenSmoothing | None = None,
         prior: Prior | None = None,
         weight: Literal["counts", "boolean", "log"] = "counts",
         unknown: Literal["smooth", "skip"] = "smooth",
+        vocabulary: int | Sequence[str] | None = None,
         classes_max: int | None = None,
         max_tokens: int | None = None,
         half_life_s: float | None = None,
@@ -114,9 +139,9 @@ class _DrawsNB(_WordsNB):
         self.half_life_messages = half_life_messages
         self.weight = weight
         self.unknown = unknown
-        self._smoothing = smoothing or _lidstone(alpha)
-        event_model = Multinomial(self._smoothing, weight, unknown, self._complement)
-        self.state = self._built(View(_VIEW, Terms(FIELD), event_model))
+        self.vocabulary = vocabulary
+        made = Multinomial(smoothing or _lidstone(alpha), weight, unknown, self._complement, self.norm)
+        self.state = self._built(self._word_view(vocabulary, None, made))
 
     def _more_tags(self) -> set[str]:
         return {tags.POSITIVE_INPUT}
@@ -126,11 +151,11 @@ class _DrawsNB(_WordsNB):
         n_fc, n_f, i = self._row(word, c)
         return n_fc, n_f, (self._counts.totals[i] if i >= 0 else 0.0)
 
-    def _share(self, count: float, n_f: float, total: float) -> float:
+    def _share(self, word: object, count: float, n_f: float, total: float) -> float:
         """Return a smoothed share; 0 where that is 0/0."""
-        smoothing = self._smoothing
-        count += smoothing.pseudo_count(n_f, sum(self._counts.totals), self.n_terms)
-        total += smoothing.pseudo_total(self.n_terms)
+        model = cast("Multinomial", self._event_model)
+        count += model.pseudo_count(str(word), n_f, sum(self._counts.totals), self.n_terms)
+        total += model.smoothing.pseudo_total(self.n_terms)
         return count / total if total else 0.0
 
 
@@ -141,8 +166,8 @@ class MultinomialNB(_DrawsNB):
     ----------
     alpha : float
         Pseudo-count of each token: 1 is Laplace's, below 1 Lidstone's, 0 is maximum likelihood.
-    smoothing : Smoothing, optional
-        In place of `alpha`.
+    smoothing : NoSmoothing, Laplace, LaplacePerToken or Dirichlet, optional
+        In place of `alpha`; `LaplacePerToken` has a pseudo-count of its own for each token.
     prior : Prior, optional
         By default the stream's own shares.
     weight : {"counts", "boolean", "log"}
@@ -150,6 +175,9 @@ class MultinomialNB(_DrawsNB):
     unknown : {"smooth", "skip"}
         Whether a token that no class has learned takes part. Smoothed, as in river, it favours the class with
         fewer tokens; skipped, it has no influence.
+    vocabulary : int or sequence of str, optional
+        The dictionary, if it is known beforehand: its size, or its words. Words that are not in the list are
+        left out. By default it is the words learned so far.
     classes_max, max_tokens, half_life_s, half_life_messages
         As for `NaiveBayes`.
 
@@ -187,7 +215,7 @@ class MultinomialNB(_DrawsNB):
     def p_feature_given_class(self, f: object, c: Label) -> float:
         """Return ``(n_fc + alpha) / (N_c + alpha |V|)``; 0 where that is 0/0."""
         n_fc, n_f, n_c = self._drawn(f, c)
-        return self._share(n_fc, n_f, n_c)
+        return self._share(f, n_fc, n_f, n_c)
 
 
 class ComplementNB(_DrawsNB):
@@ -200,15 +228,16 @@ class ComplementNB(_DrawsNB):
     ----------
     alpha : float
         Pseudo-count of each token; 0 is maximum likelihood.
-    smoothing : Smoothing, optional
-        In place of `alpha`.
+    smoothing : NoSmoothing, Laplace, LaplacePerToken or Dirichlet, optional
+        In place of `alpha`; `LaplacePerToken` has a pseudo-count of its own for each token.
     prior : Prior, optional
         By default the class prior is used only for a message without known words, as in river and
         scikit-learn. ``LearnedPrior()`` is the rule of the paper.
-    weight : {"counts", "boolean", "log"}
+    weight, unknown, vocabulary
         As for `MultinomialNB`.
-    unknown : {"smooth", "skip"}
-        As for `MultinomialNB`.
+    norm : bool
+        Whether each class's weights are divided by their sum over the vocabulary, as in the paper; by default
+        they are not, as in river and scikit-learn. Every score then walks the vocabulary.
     classes_max, max_tokens, half_life_s, half_life_messages
         As for `NaiveBayes`.
 
@@ -231,10 +260,39 @@ class ComplementNB(_DrawsNB):
     _complement = True
     _by_default: Prior = FallbackPrior()
 
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        smoothing: TokenSmoothing | None = None,
+        prior: Prior | None = None,
+        weight: Literal["counts", "boolean", "log"] = "counts",
+        unknown: Literal["smooth", "skip"] = "smooth",
+        vocabulary: int | Sequence[str] | None = None,
+        norm: bool = False,
+        classes_max: int | None = None,
+        max_tokens: int | None = None,
+        half_life_s: float | None = None,
+        half_life_messages: float | None = None,
+    ) -> None:
+        self.norm = norm
+        super().__init__(
+            alpha,
+            smoothing=smoothing,
+            prior=prior,
+            weight=weight,
+            unknown=unknown,
+            vocabulary=vocabulary,
+            classes_max=classes_max,
+            max_tokens=max_tokens,
+            half_life_s=half_life_s,
+            half_life_messages=half_life_messages,
+        )
+
     def p_feature_given_class(self, f: object, c: Label) -> float:
         """Return ``(n_f - n_fc + alpha) / (N - N_c + alpha |V|)``: word f's share of all other classes."""
         n_fc, n_f, n_c = self._drawn(f, c)
-        return self._share(n_f - n_fc, n_f, sum(self._counts.totals) - n_c)
+        return self._share(f, n_f - n_fc, n_f, sum(self._counts.totals) - n_c)
 
 
 class BernoulliNB(_WordsNB):
@@ -252,6 +310,10 @@ class BernoulliNB(_WordsNB):
         By default the stream's own shares.
     unknown : {"skip", "smooth"}
         Whether a present word that no class has learned takes part. River skips it.
+    vocabulary : int or sequence of str, optional
+        The dictionary, if it is known beforehand: its size, or its words. Each of its words is present or
+        absent in every message; words that are not in the list are left out. By default it is the words
+        learned so far.
     classes_max, max_tokens, half_life_s, half_life_messages
         As for `NaiveBayes`.
 
@@ -304,6 +366,7 @@ class BernoulliNB(_WordsNB):
         smoothing: Beta | None = None,
         prior: Prior | None = None,
         unknown: Literal["skip", "smooth"] = "skip",
+        vocabulary: int | Sequence[str] | None = None,
         classes_max: int | None = None,
         max_tokens: int | None = None,
         half_life_s: float | None = None,
@@ -319,9 +382,9 @@ class BernoulliNB(_WordsNB):
         self.half_life_messages = half_life_messages
         self.unknown = unknown
         self._zeros = true_threshold < 0
+        self.vocabulary = vocabulary
         self._coin = Beta(alpha, alpha) if smoothing is None else smoothing
-        view = View(_VIEW, Terms(FIELD, above=true_threshold), Bernoulli(self._coin, unknown))
-        self.state = self._built(view)
+        self.state = self._built(self._word_view(vocabulary, true_threshold, Bernoulli(self._coin, unknown)))
 
     def p_feature_given_class(self, f: object, c: Label) -> float:
         """Return ``(n_fc + a) / (n_c + a + b)``; 0 where that is 0/0."""

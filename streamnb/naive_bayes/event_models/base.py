@@ -244,12 +244,8 @@ def shares_of(
 ) -> tuple[list[str], Floats]:
     """Return all tokens, and the probability of each in class ``active[i]``; 0 where that is 0/0."""
     tokens = list(statistic.rows)
-    shares = np.zeros(len(tokens))
-    for j, token in enumerate(tokens):
-        for name, z in event_model.parts({token: 1.0}, statistic, active):
-            if name == token:
-                shares[j] = math.exp(z[i])
-    return tokens, shares
+    found = _evidence(event_model, tokens, statistic, active)
+    return tokens, np.array([math.exp(found[token][i]) if token in found else 0.0 for token in tokens])
 
 
 def token_weights(
@@ -260,12 +256,16 @@ def token_weights(
     b: int,
 ) -> dict[str, float]:
     """Return, for each token, its evidence for class ``active[a]`` minus that for ``active[b]``."""
-    weights = {}
-    for token in statistic.rows:
-        for name, z in event_model.parts({token: 1.0}, statistic, active):
-            if name == token:
-                weights[token] = difference(z[a], z[b])
-    return weights
+    found = _evidence(event_model, list(statistic.rows), statistic, active)
+    return {token: difference(z[a], z[b]) for token, z in found.items()}
+
+
+def _evidence(
+    event_model: EventModel, tokens: Sequence[str], statistic: AnyStatistic, active: Sequence[int]
+) -> dict[str, Sequence[float]]:
+    """Return what each token adds per active class; the parts of the tokens come before all others."""
+    parts = event_model.parts(dict.fromkeys(tokens, 1.0), statistic, active)
+    return {token: z for token, (_, z) in zip(tokens, parts, strict=False)}
 
 
 def difference(x: float, y: float) -> float:

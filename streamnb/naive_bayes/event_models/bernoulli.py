@@ -53,6 +53,14 @@ class Bernoulli(OncePerMessage, frozen=True, forbid_unknown_fields=True, tag_fie
         Pseudo-messages with and without the word.
     unknown : {"skip", "smooth"}
         Whether a word of the message that no class has seen is left out, or counts with n_jc = 0.
+    vocabulary_min : int
+        The size of the dictionary, if it is known: at least that many words are present or absent in each
+        message. Otherwise they are the words learned so far. A model with it runs on the plain driver.
+
+    Raises
+    ------
+    ValueError
+        `vocabulary_min` is negative.
 
     Examples
     --------
@@ -69,6 +77,21 @@ class Bernoulli(OncePerMessage, frozen=True, forbid_unknown_fields=True, tag_fie
 
     smoothing: Beta = Beta()
     unknown: Literal["skip", "smooth"] = "skip"
+    vocabulary_min: int = 0
+
+    def __post_init__(self) -> None:
+        """Check `vocabulary_min`."""
+        if self.vocabulary_min < 0:
+            raise ValueError(f"`vocabulary_min` must be 0 or above, not {self.vocabulary_min}")
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether the compiled driver knows the event model: not with `vocabulary_min`."""
+        return not self.vocabulary_min
+
+    def vocabulary(self, rows: Mapping[str, Sequence[float]]) -> int:
+        """Return the number of words: those learned, and at least `vocabulary_min`."""
+        return max(self.vocabulary_min, len(rows))
 
     def statistic(self, twins: Twins = PLAIN, shelf: Shelf | None = None) -> Coins:
         """Return empty counts, of flags where the tokens are values of fields."""
@@ -95,21 +118,29 @@ class Bernoulli(OncePerMessage, frozen=True, forbid_unknown_fields=True, tag_fie
         weights, tally = token_weights(self, statistic, active, a, b), statistic.tally
         if isinstance(tally, FieldTotals):
             return Line(0.0, weights)
-        intercept = 0.0
+        left = self.vocabulary(statistic.rows) - len(statistic.rows)
+        intercept = left * self._absence(tally, active[a], active[b], (0.0, 0.0)) if left else 0.0
         for token in weights:
-            row, pseudo = statistic.rows[token], self.smoothing
-            absent = [
-                _log((tally.messages[c] - row[c] + pseudo.b) / (tally.messages[c] + pseudo.a + pseudo.b))
-                for c in (active[a], active[b])
-            ]
-            weights[token] -= difference(absent[0], absent[1])
-            intercept += difference(absent[0], absent[1])
+            row = statistic.rows[token]
+            absence = self._absence(tally, active[a], active[b], (row[active[a]], row[active[b]]))
+            weights[token] -= absence
+            intercept += absence
         return Line(0.0 if math.isnan(intercept) else intercept, weights)
+
+    def _absence(self, tally: AbsentWords, a: int, b: int, counts: tuple[float, float]) -> float:
+        """Return the evidence for class a against b of the absence of a word with these counts."""
+        pseudo = self.smoothing
+        logs = [
+            _log((tally.messages[c] - count + pseudo.b) / (tally.messages[c] + pseudo.a + pseudo.b))
+            for c, count in zip((a, b), counts, strict=True)
+        ]
+        return difference(logs[0], logs[1])
 
     def n_parameters(self, statistic: Coins, n_classes: int, *, naive: bool) -> int:
         """Return one per coin and class; without the naive assumption one per combination, less one."""
-        coins = statistic.tally.fields if isinstance(statistic.tally, FieldTotals) else statistic.rows
-        return n_classes * combinations([2] * len(coins), naive=naive)
+        tally = statistic.tally
+        coins = len(tally.fields) if isinstance(tally, FieldTotals) else self.vocabulary(statistic.rows)
+        return n_classes * combinations([2] * coins, naive=naive)
 
     def drawing(self, statistic: Coins, active: Sequence[int], i: int, messages: float) -> Draw:  # noqa: ARG002
         """Return a function that tosses every coin."""
@@ -142,9 +173,13 @@ class Bernoulli(OncePerMessage, frozen=True, forbid_unknown_fields=True, tag_fie
         # that sum, and the number of present words it leaves out: every message of the class has them.
         present_absent = [0.0] * len(active)
         certain = [0] * len(active)
-        known = 0
+        known, vocabulary = 0, self.vocabulary(rows)
+        unseen = [0.0] * len(occurrences.messages)
+        left = vocabulary - len(rows)  # words of the dictionary that no class has seen
         for word in features:
             row: Sequence[float] | None = rows.get(word)
+            if row is None and left and self.unknown == "smooth":
+                row, left = unseen, left - 1
             if row is not None:
                 known += 1
                 for i, c in enumerate(active):
@@ -162,7 +197,6 @@ class Bernoulli(OncePerMessage, frozen=True, forbid_unknown_fields=True, tag_fie
                     for c, log_total in zip(active, log_totals, strict=True)
                 ],
             )
-        vocabulary = len(rows)
         if vocabulary == known:
             return
         absent = []

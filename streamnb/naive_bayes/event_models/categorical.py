@@ -41,6 +41,14 @@ class Categorical(
     smoothing : Smoothing
     unknown : {"skip", "smooth"}
         Whether a value that no class has seen is left out, or counts with n_vc = 0.
+    values_min : int or mapping of str to int
+        How many values a field has, if that is known: k is at least this, for every field or for those that
+        are named. A model with it runs on the plain driver.
+
+    Raises
+    ------
+    ValueError
+        A number of values is negative.
 
     Examples
     --------
@@ -56,6 +64,23 @@ class Categorical(
 
     smoothing: Smoothing = Laplace(1.0)
     unknown: Literal["skip", "smooth"] = "skip"
+    values_min: int | Mapping[str, int] = 0
+
+    def __post_init__(self) -> None:
+        """Check `values_min`."""
+        given = self.values_min
+        if min(given.values(), default=0) < 0 if isinstance(given, Mapping) else given < 0:
+            raise ValueError(f"`values_min` must be 0 or above, not {given!r}")
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether the compiled driver knows the event model: not with `values_min`."""
+        return not self.values_min
+
+    def values(self, field: str, seen: int) -> int:
+        """Return how many values a field has of which `seen` different ones were learned."""
+        least = self.values_min.get(field, 0) if isinstance(self.values_min, Mapping) else self.values_min
+        return max(seen, least)
 
     def statistic(self, twins: Twins = PLAIN, shelf: Shelf | None = None) -> TokenCounts[FieldTotals]:
         """Return empty counts of fields and their values."""
@@ -71,11 +96,12 @@ class Categorical(
         """Yield what the value of each field adds to each active class."""
         rows, fields = statistic.rows, statistic.tally.fields
         for token in features:
-            field = fields.get(field_of(token))
+            name = field_of(token)
+            field = fields.get(name)
             row: Sequence[float] | None = rows.get(token)
             if field is None or (row is None and self.unknown == "skip"):
                 continue
-            totals, states = field.totals, field.states
+            totals, states = field.totals, self.values(name, field.states)
             if row is None:
                 row = [0.0] * len(totals)
             n, n_v = 0.0, 0.0
@@ -98,7 +124,7 @@ class Categorical(
 
     def n_parameters(self, statistic: TokenCounts[FieldTotals], n_classes: int, *, naive: bool) -> int:
         """Return the number of values less one, per class and field or per class and combination."""
-        sizes = [field.states for field in statistic.tally.fields.values()]
+        sizes = [self.values(name, field.states) for name, field in statistic.tally.fields.items()]
         return n_classes * combinations(sizes, naive=naive)
 
     def drawing(

@@ -8,7 +8,7 @@ classes a token is evidence for "this class rather than another", not for "this 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
@@ -23,7 +23,7 @@ from streamnb.naive_bayes.event_models.base import (
     shares_of,
     token_weights,
 )
-from streamnb.naive_bayes.event_models.smoothing import Laplace, Smoothing
+from streamnb.naive_bayes.event_models.smoothing import Laplace, LaplacePerToken, NoSmoothing, TokenSmoothing
 from streamnb.naive_bayes.statistics.counts import Counted
 from streamnb.naive_bayes.statistics.token_counts import PLAIN, NoTally, TokenCounts, Twins
 
@@ -60,7 +60,7 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
 
     Parameters
     ----------
-    smoothing : Smoothing
+    smoothing : NoSmoothing, Laplace, LaplacePerToken or Dirichlet
     weight : {"counts", "boolean", "log"}
         The weight f of a token that occurs m times in a message. "counts": m. "boolean": 1 (Metsis,
         Androutsopoulos, Paliouras 2006). "log": ``ln(1 + m)`` rounded to 1/256, so that sums are exact in
@@ -72,6 +72,21 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
         Whether a class is scored by the tokens of all other classes, which together have more: the less they
         explain the message, the higher the score (Rennie, Shih, Teevan and Karger 2003):
         ``-sum f log[(n_k - n_kc + alpha) / (N - N_c + alpha |V|)]``.
+    norm : bool
+        With `complement`: whether a class's weights are divided by their sum over the vocabulary (the same
+        paper). Every score then walks the vocabulary.
+    vocabulary_min : int
+        The size of the dictionary, if it is known: |V| is at least this. Otherwise it is the number of
+        tokens learned so far.
+
+    Notes
+    -----
+    With `complement`, `vocabulary_min` or `LaplacePerToken` a model runs on the plain driver.
+
+    Raises
+    ------
+    ValueError
+        `norm` is set without `complement` or with `NoSmoothing`, or `vocabulary_min` is negative.
 
     Examples
     --------
@@ -88,10 +103,23 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
 
     counts_tokens: ClassVar[bool] = True
 
-    smoothing: Smoothing = Laplace(0.1)
+    smoothing: TokenSmoothing = Laplace(0.1)
     weight: Literal["counts", "boolean", "log"] = "log"
     unknown: Literal["skip", "smooth"] = "skip"
     complement: bool = False
+    norm: bool = False
+    vocabulary_min: int = 0
+
+    def __post_init__(self) -> None:
+        """Check `norm` and `vocabulary_min`."""
+        named = self.smoothing.alphas.values() if isinstance(self.smoothing, LaplacePerToken) else ()
+        smoothed = not isinstance(self.smoothing, NoSmoothing) and all(named)
+        if self.norm and not (self.complement and smoothed):
+            raise ValueError(
+                "`norm` needs `complement`, and pseudo-counts above 0: without them a weight may be infinite"
+            )
+        if self.vocabulary_min < 0:
+            raise ValueError(f"`vocabulary_min` must be 0 or above, not {self.vocabulary_min}")
 
     @property
     def token_weight(self) -> str:
@@ -100,8 +128,8 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
 
     @property
     def has_twin(self) -> bool:
-        """Whether the compiled driver knows the event model: not with `complement`."""
-        return not self.complement
+        """Whether the compiled driver knows the event model: see the notes of the class."""
+        return not (self.complement or self.vocabulary_min or isinstance(self.smoothing, LaplacePerToken))
 
     @property
     def feeds_head(self) -> bool:
@@ -137,7 +165,7 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
         infinity for that class.
         """
         counts = statistic
-        n, vocabulary = 0.0, len(counts.rows)
+        n, vocabulary = 0.0, self.vocabulary(counts.rows)
         for c in active:
             n += counts.totals[c]
         if n == 0:
@@ -148,25 +176,48 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
             _log((n - counts.totals[c] if self.complement else counts.totals[c]) + pseudo_total)
             for c in active
         ]
-        skip = self.unknown == "skip"
-        for token, f in features.items():
-            row: Sequence[float] | None = counts.rows.get(token)
-            if row is None:
-                if skip:
-                    continue
-                row = [0.0] * len(counts.totals)
+        unknown = [0.0] * len(counts.totals)
+
+        def log_shares(token: str, row: Sequence[float]) -> list[float]:
             n_k = 0.0
             for c in active:
                 n_k += row[c]
-            p = self.smoothing.pseudo_count(n_k, n, vocabulary, scale)
+            p = self.pseudo_count(token, n_k, n, vocabulary, scale)
             seen = [n_k - row[c] if self.complement else row[c] for c in active]
-            yield (
-                token,
-                [
-                    sign * f * (math.log(count + p) - log_total) if count + p > 0 else sign * -math.inf
-                    for count, log_total in zip(seen, log_totals, strict=True)
-                ],
-            )
+            return [
+                math.log(count + p) - log_total if count + p > 0 else -math.inf
+                for count, log_total in zip(seen, log_totals, strict=True)
+            ]
+
+        sums = self._sums(counts, vocabulary, log_shares) if self.norm else [1.0] * len(active)
+        for token, f in features.items():
+            row = counts.rows.get(token)
+            if row is not None or self.unknown == "smooth":
+                shares = log_shares(token, unknown if row is None else row)
+                yield token, [sign * f * share / total for share, total in zip(shares, sums, strict=True)]
+
+    def _sums(
+        self, counts: Counted, vocabulary: int, log_shares: Callable[[str, Sequence[float]], list[float]]
+    ) -> list[float]:
+        """Return, per active class, the sum of the weights of all tokens of the vocabulary."""
+        unknown = [0.0] * len(counts.totals)
+        named = self.smoothing.alphas if isinstance(self.smoothing, LaplacePerToken) else {}
+        rows = {**dict.fromkeys(named, unknown), **counts.rows}
+        logs = [log_shares(token, row) for token, row in rows.items()]
+        if vocabulary > len(rows):
+            logs.append([(vocabulary - len(rows)) * share for share in log_shares("", unknown)])
+        return [-math.fsum(column) or 1.0 for column in zip(*logs, strict=True)]
+
+    def vocabulary(self, rows: Mapping[str, Sequence[float]]) -> int:
+        """Return |V|: the tokens learned or named by the smoothing, and at least `vocabulary_min`."""
+        named = self.smoothing.alphas if isinstance(self.smoothing, LaplacePerToken) else ()
+        return max(self.vocabulary_min, len(rows) + sum(token not in rows for token in named))
+
+    def pseudo_count(self, token: str, n_k: float, n: float, vocabulary: int, scale: float = 1.0) -> float:
+        """Return the pseudo-count of a token, given its count, that of all tokens, and |V|."""
+        if isinstance(self.smoothing, LaplacePerToken) and token in self.smoothing.alphas:
+            return self.smoothing.alphas[token] * scale
+        return self.smoothing.pseudo_count(n_k, n, vocabulary, scale)
 
     def token_odds(
         self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0
@@ -180,7 +231,7 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
         assert isinstance(self.smoothing, Laplace)
         log = math.log
         a, rare_tokens = self.smoothing.alpha * scale, RARE_TOKENS * scale
-        pseudo_total = a * (len(counts.rows) + 1)
+        pseudo_total = a * (self.vocabulary(counts.rows) + 1)
         n = 0.0
         for c in active:
             n += counts.totals[c]
@@ -220,7 +271,7 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
                 "without the naive assumption the number of parameters is infinite, "
                 "because a message can have any length"
             )
-        return n_classes * max(0, len(statistic.rows) - 1)
+        return n_classes * max(0, self.vocabulary(statistic.rows) - 1)
 
     def drawing(self, statistic: Counted, active: Sequence[int], i: int, messages: float) -> Draw:
         """Return a function that draws tokens; their number is Poisson with the class's mean length.

@@ -8,6 +8,7 @@ counts do not contain them, so the smoothing may change between one start and th
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import msgspec
 
@@ -60,6 +61,51 @@ class Laplace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         return self.alpha * scale * vocabulary
 
 
+class LaplacePerToken(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="laplace_per_token"
+):
+    """A pseudo-count of its own for some tokens, and `alpha` for every other token of the vocabulary.
+
+    ``phi_kc = (n_kc + alpha_k) / (N_c + sum_j alpha_j)``. The named tokens are in the vocabulary from the
+    beginning. Models with it run on the plain driver.
+
+    Parameters
+    ----------
+    alphas : mapping of str to float
+        Token to pseudo-count, from 0 to 1e100.
+    alpha : float
+        The pseudo-count of tokens that `alphas` does not name.
+
+    Raises
+    ------
+    ValueError
+        A pseudo-count is negative, above 1e100 or not a number.
+
+    Examples
+    --------
+    >>> smoothing = LaplacePerToken({"win": 0.5, "the": 3.0})
+    >>> smoothing.pseudo_total(10)  # for a vocabulary of ten tokens
+    11.5
+    """
+
+    alphas: Mapping[str, float]
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check every pseudo-count."""
+        for name, value in [("alpha", self.alpha), *self.alphas.items()]:
+            if not 0 <= value <= 1e100:
+                raise ValueError(f"the pseudo-count of {name!r} must be from 0 to 1e100, not {value!r}")
+
+    def pseudo_count(self, _n_k: float, _n: float, _vocabulary: int, scale: float = 1.0) -> float:
+        """Return the pseudo-count of a token that is not named: `alpha`."""
+        return self.alpha * scale
+
+    def pseudo_total(self, vocabulary: int, scale: float = 1.0) -> float:
+        """Return the pseudo-count of a class: those of the named tokens, and `alpha` for each other token."""
+        return (math.fsum(self.alphas.values()) + self.alpha * (vocabulary - len(self.alphas))) * scale
+
+
 class Dirichlet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="dirichlet"):
     """Pseudo-counts in proportion to the token's share of the whole stream (Zhai and Lafferty 2004).
 
@@ -96,6 +142,8 @@ class Dirichlet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
 
 
 Smoothing = NoSmoothing | Laplace | Dirichlet
+TokenSmoothing = Smoothing | LaplacePerToken
+"""The smoothing of draws of tokens."""
 
 
 class Beta(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="beta"):

@@ -13,6 +13,8 @@ Each block reads from one of three places:
 
 `Category` and `Number` are shorthand for a block of one named field.
 
+The file is long because all readers of a settings file are in it, with their documentation.
+
 A name that is not a string is converted by ``str(name)``. A missing value (an absent name, ``None``, NaN) is
 neither learned nor scored.
 """
@@ -66,6 +68,11 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     reads: ClassVar[str] = ""
     """What its fields hold: "text", "terms", "category", "flag" or "number"."""
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether the compiled driver knows the reader."""
+        return True
 
     @property
     def named_fields(self) -> tuple[str, ...]:
@@ -152,7 +159,25 @@ class TextReader(Reader, frozen=True, forbid_unknown_fields=True):
 
 
 class Words(TextReader, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="words"):
-    """Counts every token; `TextReader` describes `fields` and `prefix`."""
+    """Counts every token; `TextReader` describes `fields` and `prefix`.
+
+    Parameters
+    ----------
+    vocabulary : collection of str, optional
+        The only tokens that are counted, as they are counted: in lower case, with the prefix. All others are
+        left out of the message. A model with it runs on the plain driver.
+    """
+
+    vocabulary: frozenset[str] = frozenset()
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether the compiled driver knows the reader: not with `vocabulary`."""
+        return not self.vocabulary
+
+    def features(self, message: Message) -> dict[str, float]:
+        """Return the tokens with their counts."""
+        return _only(super().features(message), self.vocabulary)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
         """Return the tokens of one text with their counts."""
@@ -230,12 +255,21 @@ class Terms(Reader, frozen=True, forbid_unknown_fields=True, tag_field="kind", t
     above : float, optional
         If given, the mapping may hold any finite numbers, and a term counts once if its number is above this
         threshold. ``None`` and NaN are never above it.
+    vocabulary : collection of str, optional
+        The only terms that are counted; all others are left out of the message. A model with it runs on the
+        plain driver.
     """
 
     reads: ClassVar[str] = "terms"
 
     field: str
     above: float | None = None
+    vocabulary: frozenset[str] = frozenset()
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether the compiled driver knows the reader: not with `vocabulary`."""
+        return not self.vocabulary
 
     @property
     def named_fields(self) -> tuple[str, ...]:
@@ -244,7 +278,8 @@ class Terms(Reader, frozen=True, forbid_unknown_fields=True, tag_field="kind", t
 
     def features(self, message: Message) -> dict[str, float]:
         """Return the terms with their counts, without those whose count is 0."""
-        return term_counts(message.value(self.field), self.field, self.above)
+        counts = term_counts(message.value(self.field), self.field, self.above)
+        return _only(counts, self.vocabulary)
 
     def written(self, drawn: Drawn) -> dict[str, object]:
         """Return the drawn terms with their counts, in the field."""
@@ -380,6 +415,11 @@ def check_names(fields: object) -> None:
     """Raise ``ValueError`` if fields are not a sequence of names."""
     if not isinstance(fields, list | tuple) or not all(isinstance(field, str) for field in fields):
         raise ValueError(f"`fields` must be a tuple of names, such as ('subject', 'body'), not {fields!r}")
+
+
+def _only(counts: Counts, vocabulary: frozenset[str]) -> Counts:
+    """Return the counts of the tokens of a vocabulary; all if it is empty."""
+    return {token: n for token, n in counts.items() if token in vocabulary} if vocabulary else counts
 
 
 def _count(tokens: list[str]) -> Counts:

@@ -35,7 +35,7 @@ def is_compiled(views: Sequence[View], prior: Prior, wanted: bool | None) -> boo
 
 def why_plain(views: Sequence[View], prior: Prior) -> str:
     """Return why a model cannot run in compiled code, or an empty text if it can."""
-    strangers = [f"view `{view.name}`" for view in views if not (view.reads and view.formulas.has_twin)]
+    strangers = [f"view `{view.name}`" for view in views if not view.has_twin]
     if isinstance(prior, FixedPrior | FallbackPrior):
         strangers.append("the prior")
     return _kernel.reason or (f"there is no compiled twin of {', '.join(strangers)}" if strangers else "")

@@ -189,7 +189,7 @@ def plain(value: object) -> Any:  # noqa: ANN401 - strings, numbers, lists and t
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     if not isinstance(value, msgspec.Struct):
-        return msgspec.to_builtins(value)
+        return msgspec.to_builtins(value, order="deterministic")
     config = value.__struct_config__
     table: dict[str, object] = {str(config.tag_field): config.tag} if config.tag_field else {}
     for field in msgspec.structs.fields(value):

@@ -27,7 +27,7 @@ from streamnb.naive_bayes.event_models import (
     Statistic,
 )
 from streamnb.naive_bayes.event_models.base import Shelf
-from streamnb.naive_bayes.event_models.smoothing import Laplace
+from streamnb.naive_bayes.event_models.smoothing import Laplace, LaplacePerToken
 from streamnb.naive_bayes.features.message import Message
 from streamnb.naive_bayes.features.readers import (
     AnyReader,
@@ -111,12 +111,29 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if default is None:
                 raise ValueError(f"view `{self.name}`: a reader of your own needs an `event_model`")
             self._replace(event_model=default)
+        self._size_vocabulary()
         if not (self.is_own or isinstance(self.event_model, fitting)):
             allowed = " or ".join(kind.__name__ for kind in fitting)
             raise ValueError(
                 f"view `{self.name}`: the reader {type(self.reader).__name__} needs the event model "
                 f"{allowed}, not {type(self.event_model).__name__}"
             )
+
+    def _size_vocabulary(self) -> None:
+        """Give the event model the size of the vocabulary that the reader is given.
+
+        Raises
+        ------
+        ValueError
+            The event model counts flags, which are no words.
+        """
+        event_model = self.event_model
+        if not isinstance(event_model, Multinomial | Bernoulli):
+            return
+        if self.reads == "flag" and event_model.vocabulary_min:
+            raise ValueError(f"view `{self.name}`: flags have no vocabulary; leave out `vocabulary_min`")
+        size = max(event_model.vocabulary_min, len(getattr(self.reader, "vocabulary", ())))
+        self._replace(event_model=msgspec.structs.replace(event_model, vocabulary_min=size))
 
     def _typed(self, part: object) -> object:
         """Return one of our readers or event models with its numbers as declared, 400 as 400.0.
@@ -147,6 +164,11 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return event_model
         assert event_model is not None  # `__post_init__` has chosen one
         return Brought(event_model)
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether the compiled driver knows the reader and the event model."""
+        return isinstance(self.reader, Reader) and self.reader.has_twin and self.formulas.has_twin
 
     @property
     def reads_absence(self) -> bool:
@@ -192,9 +214,11 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def state_settings(self) -> dict[str, object]:
         """The settings that the view's statistic depends on, as a snapshot stores them.
 
-        `prefix` is stored only where it is set, so that snapshots older than the option load.
+        `prefix` and `vocabulary` are stored only where they are set, so that snapshots older than the
+        options load.
         """
-        reader = {k: v for k, v in msgspec.to_builtins(self.reader).items() if k != "prefix" or v}
+        settings = msgspec.to_builtins(self.reader, order="deterministic")
+        reader = {k: v for k, v in settings.items() if k not in {"prefix", "vocabulary"} or v}
         if not self.reads:
             reader["kind"] = type(self.reader).__name__
         weight = self.formulas.token_weight
@@ -222,12 +246,13 @@ def _of_one_field(name: str, event_model: object) -> object:
     """
     if not isinstance(event_model, Multinomial):
         return event_model
-    if event_model.weight == "log" or event_model.complement:
+    smoothing = event_model.smoothing
+    if event_model.weight == "log" or event_model.complement or isinstance(smoothing, LaplacePerToken):
         raise ValueError(
-            f"view `{name}`: a category is one draw, without `weight` or `complement`; "
+            f"view `{name}`: a category is one draw, without `weight`, `complement` or `LaplacePerToken`; "
             "use the event model Categorical"
         )
-    return Categorical(event_model.smoothing, event_model.unknown)
+    return Categorical(smoothing, event_model.unknown, event_model.vocabulary_min)
 
 
 TEXT_ONLY = (View("words", Words()),)

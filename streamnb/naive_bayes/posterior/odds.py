@@ -28,6 +28,13 @@ def softmax(u: Sequence[float]) -> list[float]:
     return [power / total for power in powers]
 
 
+def log_sigmoid(odds: float) -> float:
+    """Return ``log p`` given ``log p - log(1 - p)``."""
+    if odds == -math.inf:
+        return -math.inf
+    return -math.log1p(math.exp(-odds)) if odds > 0 else odds - math.log1p(math.exp(odds))
+
+
 def log_odds(u: Sequence[float]) -> list[float]:
     """Return ``log p - log(1 - p)`` of ``softmax(u)``, by log-sum-exp over the other classes.
 

@@ -330,10 +330,8 @@ HOSTILE: dict[str, tuple[Mapping[str, object], object, object]] = {
     "a count that is text": ({"terms": {"a": 1, "b": "oops"}}, "ham", 1.0),
     "a count that looks like one": ({"terms": {"a": "3"}}, "ham", 1.0),
     "a negative count": ({"terms": {"a": 1, "b": -1}}, "ham", 1.0),
-    "a count that is not a number": ({"terms": {"a": math.nan}}, "ham", 1.0),
     "an infinite count": ({"terms": {"a": math.inf}}, "ham", 1.0),
     "a count past the limit": ({"terms": {"a": 1e308}}, "ham", 1.0),
-    "a count of None": ({"terms": {"a": None}}, "ham", 1.0),
     "a term with half a surrogate pair": ({"terms": {"\ud800": 1}}, "ham", 1.0),
 }
 GOOD: dict[str, object] = {
