@@ -17,7 +17,8 @@ import hashlib
 
 import msgspec
 
-from streamnb.base import Clock, Headers, RecordBatch, Sink, Unreadable
+from streamnb.base import Accounts, Clock, Headers, RecordBatch, Sink, Unreadable
+from streamnb.engine.notices import Notices
 from streamnb.errors import DataError, RecordError
 
 CUT_BYTES = 4096
@@ -26,6 +27,14 @@ DETAIL_CHARACTERS = 500  # a detail may quote a label, and a label comes from ou
 
 # Enough to tell a stream that is mostly refused from a short run of bad records, and few enough to stop soon.
 RATIO_WINDOW_RECORDS = 10_000
+
+# A stream of another format is refused from its first record on: few enough to stop within a second.
+FIRST_RECORDS = 100
+
+_HINT = (
+    "`streamnb check` reads the newest records and names what they lack. Correct `[message]`, or look at the "
+    "dead letters."
+)
 
 
 class DeadLetterLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,8 +46,8 @@ class DeadLetterLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         If a record (key, value and headers) is larger, only the first 4,096 bytes of its value are kept,
         with the value's size and SHA-256.
     ratio_max : float
-        The engine stops when more than this share of a window's records became dead letters; with 1 it
-        never stops.
+        The engine stops when more than this share of a window's records became dead letters, and when the
+        first 100 records of the stream all did; with 1 it never stops.
     """
 
     bytes_max: int = 900_000
@@ -60,6 +69,11 @@ class DeadLetters:
     limits : DeadLetterLimits
     ratio_window_records : int
         The number of records in a window.
+
+    Attributes
+    ----------
+    notices : Notices
+        The reasons in this run.
     """
 
     def __init__(
@@ -72,6 +86,7 @@ class DeadLetters:
     ) -> None:
         self.sink = sink
         self.limits = limits
+        self.notices = Notices("dead letters", clock)
         self._ratio_window_records = ratio_window_records
         self._clock = clock
         self._seen = 0
@@ -115,6 +130,14 @@ class DeadLetters:
         if values:
             self.sink.publish(records.partition.number, values, keys, headers)
 
+    def note(self, records: RecordBatch, refused: list[tuple[int, RecordError]]) -> None:
+        """Count the dead letters of a batch by reason, and log the first of each reason."""
+        for row, error in refused:
+            self.notices.note(error.reason, f"{records.partition} @ {records.offsets[row]}", error.what)
+        for span in records.unreadable:
+            error, n = _unreadable(span), span.next_offset - span.first_offset
+            self.notices.note(error.reason, f"{records.partition} @ {span.first_offset}", error.what, n)
+
     def check_ratio(self, records: int, put_aside: int) -> None:
         """Count a batch, and stop the engine if most of the stream cannot be used.
 
@@ -137,9 +160,40 @@ class DeadLetters:
         seen, put_aside, self._seen, self._put_aside = self._seen, self._put_aside, 0, 0
         if put_aside > self.limits.ratio_max * seen:
             raise DataError(
-                f"{put_aside} of the last {seen} records became dead letters.",
+                f"{put_aside} of the last {seen} records became dead letters. In this run: {self.notices}",
                 "Look at their header `streamnb.reason`; raise `dead_letters.ratio_max` to accept this.",
             )
+
+    def check_first(self, accounts: Accounts) -> None:
+        """Stop the engine if the stream has had 100 records and no message.
+
+        Parameters
+        ----------
+        accounts : Accounts
+            Of all records since the first start, so that a restart among bad records is not a first start.
+
+        Raises
+        ------
+        DataError
+            All of the first records became dead letters.
+        """
+        refused = sum(account.dead_lettered + account.unreadable for account in accounts.values())
+        if refused >= FIRST_RECORDS and self.limits.ratio_max < 1 and not any_message(accounts):
+            raise DataError(f"All of the first {refused} records became dead letters: {self.notices}", _HINT)
+
+    def failure(self, records: int, put_aside: int) -> DataError | None:
+        """Return the error of a run that read records and found no message among them, else ``None``.
+
+        Parameters
+        ----------
+        records : int
+            Number of records in the run.
+        put_aside : int
+            Number of them that became dead letters. A record without a value is no fault by itself.
+        """
+        if put_aside < records or set(self.notices.totals) <= {"tombstone"}:
+            return None
+        return DataError(f"None of the {records} records read is a message: {self.notices}", _HINT)
 
     def _headers(
         self, records: RecordBatch, offset: int, timestamp_ms: int, error: RecordError
@@ -154,6 +208,11 @@ class DeadLetters:
             "streamnb.dead_lettered_ms": str(self._clock.wall_ms()),
         }
         return [(name, text.encode("utf-8", "backslashreplace")) for name, text in texts.items()]
+
+
+def any_message(accounts: Accounts) -> bool:
+    """Return whether any record since the first start was a message."""
+    return any(account.scored or account.learned_only for account in accounts.values())
 
 
 def _size(value: bytes | None, key: bytes | None, headers: Headers) -> int:

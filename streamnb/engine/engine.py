@@ -11,6 +11,7 @@ import logging
 from dataclasses import dataclass, field
 
 from streamnb.base import Clock, RecordBatch, Snapshot, Source, positions
+from streamnb.engine.dead_letters import any_message
 from streamnb.engine.delivery import Delivery
 from streamnb.engine.lag import Lag
 from streamnb.engine.metrics import Metrics
@@ -20,7 +21,7 @@ from streamnb.engine.progress import Progress
 from streamnb.engine.recovery import CatchUp, Recovery
 from streamnb.engine.settings import EngineSettings, Pace, Summary
 from streamnb.engine.snapshots import Snapshots
-from streamnb.errors import PositionError
+from streamnb.errors import DataError, PositionError
 
 _log = logging.getLogger("streamnb.engine")
 
@@ -109,21 +110,22 @@ class Engine:
             batches = self._poll()  # 1.
             with delivery.transaction(batches):
                 for records in batches:
-                    self.processing.process(records)  # 2. to 5.
+                    self._process(records)  # 2. to 5.
             # Scores of a slow stream are committed after each poll; a fast one waits less often for brokers.
             if sum(map(len, batches)) < self.settings.batch_records_max or delivery.is_old():
                 self._commit()
             if not delivery.is_open():
                 self.snapshots.tend()  # 6. and 7.
             self.lag.tend(self.progress.next_offsets)
+            self.processing.tend()
             self._note_caught_up(began_s)
             if self._is_finished():
                 break
-        self._commit()
-        self.snapshots.take()
-        self.lag.finish(self.progress.next_offsets(), at_end=not self._stopping)
+        failure = self._finish()
         self.summary.seconds = self.clock.monotonic_s() - began_s
         self.summary.digest = self.processing.model.classifier.digest()
+        if failure is not None:
+            raise failure
         return self.summary
 
     def close(self) -> None:
@@ -155,6 +157,31 @@ class Engine:
             # If the source cannot be asked now, the snapshot that follows asks again.
             is_same_log(self.source, self.progress.identity)
         self.delivery.commit()
+
+    def _process(self, records: RecordBatch) -> None:
+        try:
+            self.processing.process(records)
+        except DataError:
+            if self.delivery.transactions is None:
+                self.delivery.flush()  # an operator will look at the dead letters
+            raise
+
+    def _finish(self) -> DataError | None:
+        """Keep what was read; return the error of a run that was not stopped and read no message.
+
+        A stream without any message so far was probably read under wrong settings. No snapshot is kept of it,
+        so that the next start reads it again; a transaction has its snapshot, and is committed.
+        """
+        self.processing.tend(at_end=True)
+        summary, letters = self.summary, self.delivery.dead_letters
+        failure = None if self._stopping else letters.failure(summary.records, summary.dead_letters)
+        if failure is None or any_message(self.progress.accounts) or self.delivery.transactions is not None:
+            self._commit()
+            self.snapshots.take()
+        else:
+            self.delivery.flush()
+        self.lag.finish(self.progress.next_offsets(), at_end=not self._stopping)
+        return failure
 
     def _is_finished(self) -> bool:
         if self.source.finished():

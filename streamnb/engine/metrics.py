@@ -66,6 +66,9 @@ class Metrics:
         self.cut_scores = Counter(
             "streamnb_cut_scores", "Scores cut to the likeliest class for their size", registry=self.registry
         )
+        self.truncated = Counter(
+            "streamnb_truncated", "Messages whose text was cut at a limit of tokens", registry=self.registry
+        )
         self.snapshots = Counter(
             "streamnb_snapshots", "Snapshots, by whether they are kept", ["outcome"], registry=self.registry
         )

@@ -14,6 +14,7 @@ from streamnb.engine.class_budget import CLASSES_BYTES_MAX
 from streamnb.engine.delivery import Delivery
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.model import Model
+from streamnb.engine.notices import Notices
 from streamnb.engine.progress import Progress
 from streamnb.engine.row_selection import Selection, select
 from streamnb.errors import RecordError
@@ -22,6 +23,15 @@ from streamnb.wire import Messages, Output, cut, encode_scores, too_large
 
 T = TypeVar("T")
 _log = logging.getLogger("streamnb.engine")
+_DETAILS = {
+    Flag.TRUNCATED: "Its text was cut: it has too many tokens, or one longer than `tokens.token_length_max`.",
+    Flag.QUOTA: "Its label was not learned: its source has used up `guard.quota`.",
+    Flag.CERTAIN: "Its label was not learned: its probability was `guard.learn_below` or more already.",
+}
+_CUT = (
+    "and lists only the likeliest class. Shorten the class names, set a lower `model.classes_max`, or raise "
+    "the limit of topic and client as well."
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -47,9 +57,10 @@ class Processing:
     progress: Progress
     clock: Clock
     metrics: Metrics
-    _warned_of_cuts: bool = field(default=False, init=False)
+    _flags: Notices = field(init=False)
 
     def __post_init__(self) -> None:
+        self._flags = Notices("scores with a flag", self.clock)
         self.metrics.show(self.evaluation)
 
     def process(self, records: RecordBatch) -> None:
@@ -75,6 +86,14 @@ class Processing:
         delivery.dead_letters.publish(records, messages.refused, published_before)
         self._account(records, messages, scores, selection)
         self.metrics.batch_seconds.observe(self.clock.monotonic_s() - began_s)
+
+    def tend(self, *, at_end: bool = False) -> None:
+        """Log the counts of what was refused, cut or not learned, once a minute and at the end of a run."""
+        for notices in (self.delivery.dead_letters.notices, self._flags):
+            if at_end:
+                notices.finish()
+            else:
+                notices.tend()
 
     def _report(self, change: Change, records: RecordBatch, row: int) -> None:
         """Log where the share of mistakes changed. The model is not touched."""
@@ -119,7 +138,11 @@ class Processing:
         keys = _taken(records.keys, rows)
         large = too_large(values, keys, self.output.bytes_max)
         for i in large:
-            self._note_cut(f"{partition} @ {offsets[i]}", len(values[i]))
+            what = (
+                f"It has {len(values[i])} bytes, too many for `output.bytes_max` = {self.output.bytes_max}, "
+            )
+            self._flags.note("cut", f"{partition} @ {offsets[i]}", what + _CUT)
+            self.metrics.cut_scores.inc()
             [values[i]] = encode_scores(
                 cut(scores, i),
                 ids=[ids[i]],
@@ -131,19 +154,17 @@ class Processing:
         if values:
             self.delivery.sink.publish(partition.number, values, keys, [()] * len(values))
 
-    def _note_cut(self, where: str, size: int) -> None:
-        """Count a score that was too large to publish, and log the first."""
-        self.metrics.cut_scores.inc()
-        if not self._warned_of_cuts:
-            _log.warning(
-                "the score of %s has %d bytes, too many for `output.bytes_max` = %d: such scores list only "
-                "the likeliest class and have the flag `cut`. Shorten the class names, set a lower "
-                "`model.classes_max`, or raise the limit of topic and client as well",
-                where,
-                size,
-                self.output.bytes_max,
-            )
-            self._warned_of_cuts = True
+    def _note_flags(self, records: RecordBatch, messages: Messages, scores: Scores) -> None:
+        """Count the texts that were cut and the labels that were not learned, and log the first of each."""
+        for flag, detail in _DETAILS.items():
+            flagged, name = np.flatnonzero(scores.flags & flag), str(flag.name).lower()
+            if flag is Flag.TRUNCATED:
+                self.metrics.truncated.inc(len(flagged))
+            elif self.model.guard is not None:
+                self.metrics.guarded.labels(name).inc(len(flagged))
+            if len(flagged):
+                where = f"{records.partition} @ {records.offsets[messages.rows[flagged[0]]]}"
+                self._flags.note(name, where, detail, len(flagged))
 
     def _account(
         self, records: RecordBatch, messages: Messages, scores: Scores, selection: Selection
@@ -162,10 +183,8 @@ class Processing:
             self.metrics.records.labels(name).inc(n)
         for _, error in messages.refused:
             self.metrics.dead_letters.labels(error.reason).inc()
-        if self.model.guard is not None:
-            for flag in (Flag.QUOTA, Flag.CERTAIN):
-                n = int(np.count_nonzero(scores.flags & flag))
-                self.metrics.guarded.labels(str(flag.name).lower()).inc(n)
+        self.delivery.dead_letters.note(records, messages.refused)
+        self._note_flags(records, messages, scores)
         read, put_aside = len(records) + unreadable, len(messages.refused) + unreadable
         self.metrics.learned.inc(selection.learned)
         progress, summary = self.progress, self.progress.summary
@@ -175,6 +194,7 @@ class Processing:
         summary.scored += selection.scored
         summary.learned += selection.learned
         summary.dead_letters += put_aside
+        self.delivery.dead_letters.check_first(progress.accounts)
         self.delivery.dead_letters.check_ratio(read, put_aside)
 
 

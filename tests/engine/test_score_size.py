@@ -56,7 +56,7 @@ def test_F8_a_score_that_is_too_large_lists_only_the_likeliest_class(
     assert (scores[-1]["prediction"], list(scores[-1]["posterior"])) == ("spam", ["spam"])
     assert scores[-1]["learned_by_class"] == {"spam": 3}
     (warning,) = [record.getMessage() for record in caplog.records if "bytes_max" in record.getMessage()]
-    assert "memory-0 @ 0 has" in warning
+    assert "memory-0 @ 0: It has" in warning
     assert it.metrics.registry.get_sample_value("streamnb_cut_scores_total") == 4
     expected = plain_loop(it.log, NaiveBayes(TEXT_ONLY, classes=classes, classes_max=400))
     assert summary.digest == expected.digest()

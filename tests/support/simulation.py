@@ -43,7 +43,7 @@ from streamnb.engine.engine import Engine
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.model import Model
 from streamnb.engine.settings import EngineSettings, Pace, SnapshotSettings, Summary
-from streamnb.errors import DeliveryError, StorageError, TransportError
+from streamnb.errors import DataError, DeliveryError, StorageError, TransportError
 from streamnb.evaluation import LiveEvaluation
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
@@ -146,6 +146,8 @@ class Life:
         writer.wait = self.thread.let  # type: ignore[method-assign]
         try:
             return engine.run()
+        except DataError:  # the end was reached, and all that this life read was refused
+            return engine.summary
         finally:
             if not self.schedule.disk.dead:  # a process that lives finishes the snapshot in flight
                 self.thread.let()

@@ -25,7 +25,7 @@ from tests.transports.kafka.proxy import Proxy
 from tests.transports.kafka.test_pipeline import Pipeline
 
 UNREACHABLE = 69
-DOCUMENTED = {0, UNREACHABLE, 74, 75, -signal.SIGKILL}
+DOCUMENTED = {0, 65, UNREACHABLE, 74, 75, -signal.SIGKILL}
 LAST_WORDS = re.compile(r"^streamnb: |INFO streamnb: stopped after", re.MULTILINE)
 ABORTED_BY_LIBRDKAFKA = "rd_kafka_admin_response_parse: Assertion `rko_result' failed"
 CLIENTS = ("kafka", "confluent")
