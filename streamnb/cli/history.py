@@ -85,6 +85,27 @@ class History:
                 "Check that `[message]` and `[message.label_values]` of the configuration fit this file.",
             )
 
+    def check_labelled(self, labelled: int, to_do: str) -> None:
+        """Check that some line has a label.
+
+        Parameters
+        ----------
+        labelled : int
+            Number of lines with a label.
+        to_do : str
+            What the labels are for: "judge".
+
+        Raises
+        ------
+        DataError
+            None has.
+        """
+        if not labelled:
+            raise DataError(
+                f"None of the {self.read} lines of {self.name} has a label, so there is nothing to {to_do}.",
+                "Set `message.label` of the configuration to the field that holds the label.",
+            )
+
     def _count(self, records: RecordBatch, messages: Messages) -> None:
         unreadable = [(span.first_offset, span.cause) for span in records.unreadable]
         refused = [(records.offsets[row], error.what) for row, error in messages.refused]

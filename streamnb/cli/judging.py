@@ -21,7 +21,7 @@ from streamnb.config import (
     build_drift_watch,
     load_settings,
 )
-from streamnb.errors import DataError, SettingsError
+from streamnb.errors import SettingsError
 from streamnb.evaluation import (
     Contender,
     Course,
@@ -114,7 +114,7 @@ def judge(
         if plot:
             course.note(judged, model.classes_, _vocabulary(model))
     warn_of_refused(history)
-    _check_labelled(judged, history)
+    history.check_labelled(judged.n, "judge")
     figures = judged.figures(model.classes_, intervals=True, seed=judgement.seed)
     if plot:
         title = f"{Path(data).name}, {name}"
@@ -129,14 +129,6 @@ def judge(
 
 def _vocabulary(model: NaiveBayes) -> int:
     return sum(len(model.state.counts[view].rows) for view in model.state.counts)
-
-
-def _check_labelled(judgement: Prequential, history: History) -> None:
-    if not judgement.n:
-        raise DataError(
-            f"None of the {history.read} lines of {history.path} has a label, so there is nothing to judge.",
-            "Set `message.label` of the configuration to the field that holds the label.",
-        )
 
 
 def _contenders(
@@ -178,7 +170,7 @@ def _compare(
     for _ in watched(compare(contenders, batches_of(history), labels), "comparing", history):
         pass
     warn_of_refused(history)
-    _check_labelled(contenders[0].judgement, history)
+    history.check_labelled(contenders[0].judgement.n, "judge")
     rows = [(one.name, *row) for one, row in zip(contenders, beside_the_first(contenders, seed), strict=True)]
     if json:
         found = [

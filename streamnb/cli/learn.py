@@ -37,6 +37,8 @@ def learn(
     for _, messages in watched(history.batches(), "learning", history):
         model.step(messages.batch, score=False)
     warn_of_refused(history)
+    if history.read:
+        history.check_labelled(model.learned_, "learn")
     snapshot = snapshot_of(settings, model)
     size, digest = write_snapshot(output, snapshot), snapshot.digest["all"]
     print(

@@ -64,7 +64,11 @@ def tune(
         )
     decoder = build_decoder(settings)
     history = History(data, decoder, limit)
-    n = sum(len(batch) for batch in watched(batches_of(history), "counting", history))
+    n = labelled = 0
+    for batch in watched(batches_of(history), "counting", history):
+        n += len(batch)
+        labelled += len(batch) - list(batch.labels).count(None)
+    history.check_labelled(labelled, "compare")
     history = History(data, decoder, limit)
     steps = tuned(config, changes or (), tried, batches_of(history), int(part * n))
     *_, found = watched(steps, "tuning", history)

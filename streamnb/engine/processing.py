@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from streamnb.base import Clock, Flag, RecordBatch, Scores
+from streamnb.base import Clock, Flag, Label, RecordBatch, Scores
 from streamnb.engine.class_budget import CLASSES_BYTES_MAX
 from streamnb.engine.delivery import Delivery
 from streamnb.engine.metrics import Metrics
@@ -23,6 +23,8 @@ from streamnb.wire import Messages, Output, cut, encode_scores, too_large
 
 T = TypeVar("T")
 _log = logging.getLogger("streamnb.engine")
+UNLABELLED_MESSAGES = 1_000  # labels may be rare, but where there are any, one of so many has one
+
 _DETAILS = {
     Flag.TRUNCATED: "Its text was cut: it has too many tokens, or one longer than `tokens.token_length_max`.",
     Flag.QUOTA: "Its label was not learned: its source has used up `guard.quota`.",
@@ -58,6 +60,7 @@ class Processing:
     clock: Clock
     metrics: Metrics
     _flags: Notices = field(init=False)
+    _without_label: int | None = field(default=0, init=False)  # None once a label came or the log said so
 
     def __post_init__(self) -> None:
         self._flags = Notices("scores with a flag", self.clock)
@@ -68,6 +71,7 @@ class Processing:
         began_s, delivery = self.clock.monotonic_s(), self.delivery
         messages = self.model.decoder.decode(records)  # 2. Decode
         batch, offsets = messages.batch, _taken(records.offsets, messages.rows)
+        self._look_for_labels(batch.labels)
         scores = self.model.step(records.partition, offsets, batch)  # 3. Score, 4. Learn
         for i, change in self.evaluation.add(scores, batch.labels):
             self._report(change, records, messages.rows[i])
@@ -89,11 +93,34 @@ class Processing:
 
     def tend(self, *, at_end: bool = False) -> None:
         """Log the counts of what was refused, cut or not learned, once a minute and at the end of a run."""
+        if at_end:
+            self._warn_of_no_label()
         for notices in (self.delivery.dead_letters.notices, self._flags):
             if at_end:
                 notices.finish()
             else:
                 notices.tend()
+
+    def _look_for_labels(self, labels: Sequence[Label | None]) -> None:
+        """Warn once if none of the first messages has a label: the name of its field may be misspelt."""
+        if self._without_label is None:
+            return
+        if any(label is not None for label in labels):
+            self._without_label = None
+            return
+        self._without_label += len(labels)
+        if self._without_label >= UNLABELLED_MESSAGES:
+            self._warn_of_no_label()
+
+    def _warn_of_no_label(self) -> None:
+        if self._without_label:
+            _log.warning(
+                "none of the first %d messages has a label in the field `%s`, so nothing was learned. "
+                "If they should have one, correct `message.label`",
+                self._without_label,
+                self.model.decoder.fields.label,
+            )
+        self._without_label = None
 
     def _report(self, change: Change, records: RecordBatch, row: int) -> None:
         """Log where the share of mistakes changed. The model is not touched."""

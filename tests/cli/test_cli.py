@@ -137,6 +137,28 @@ def test_evaluate_refuses_options_that_it_could_not_honour(
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.parametrize("command", ["learn", "evaluate", "tune"])
+def test_N2_a_misspelt_label_field_ends_with_65(mail: Path, tmp_path: Path, command: str) -> None:
+    """The sentence is the same for each command, and `learn` writes no snapshot."""
+    path = tmp_path / "history.snb"
+    words = ["-o", str(path)] if command == "learn" else []
+    done = streamnb(command, str(mail), "--config", SPAM, "--set", "message.label=lable", *words)
+
+    assert done.returncode == 65
+    assert f"None of the 600 lines of {mail} has a label, so there is nothing to ".encode() in done.stderr
+    assert b"Set `message.label` of the configuration" in done.stderr
+    assert not path.exists()
+
+
+def test_N2_an_empty_file_is_learned_as_nothing(tmp_path: Path) -> None:
+    """Zero lines read are no error."""
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    path = tmp_path / "history.snb"
+
+    assert streamnb("learn", str(tmp_path / "empty.jsonl"), "--config", SPAM, "-o", str(path)).returncode == 0
+    assert path.exists()
+
+
 def test_inspect_and_verify_agree_on_what_was_learned(mail: Path, snapshot: Path) -> None:
     """Verify recomputes the digest that inspect prints, and every labelled message was learned."""
     inspected = orjson.loads(streamnb("snapshot", "inspect", str(snapshot), "--json").stdout)

@@ -10,7 +10,7 @@ import pytest
 from streamnb.engine.dead_letters import DeadLetterLimits, DeadLetters
 from streamnb.engine.guard import Guard, GuardSettings
 from streamnb.engine.notices import INTERVAL_S, Notices
-from streamnb.engine.settings import Pace
+from streamnb.engine.settings import EngineSettings, Pace
 from streamnb.errors import DataError
 from streamnb.naive_bayes import TEXT_ONLY, NaiveBayes, Tokenizer
 from streamnb.transports.memory import END, MemoryClock, MemorySink
@@ -139,6 +139,26 @@ def test_N1_too_large_a_share_of_dead_letters_names_the_reasons() -> None:
     aside = DeadLetters(MemorySink(it.aside), it.clock, DeadLetterLimits(), ratio_window_records=10)
     with pytest.raises(DataError, match=r"In this run: 13 json_syntax \(first memory-0 @ 1: .*\)"):
         it.run(dead_letters=aside)
+
+
+def test_N2_a_misspelt_label_field_is_logged_once(said: list[str]) -> None:
+    """After the first thousand messages; a stream without labels gives scores all the same."""
+    it = rig([message(i, "win", "spam") for i in range(2_500)])
+    it.run(decoder=Decoder(MessageFields(label="lable")), settings=EngineSettings(start="earliest"))
+    (warning,) = said
+    assert warning.startswith(
+        "none of the first 2000 messages has a label in the field `lable`, so nothing was"
+    )
+
+
+@pytest.mark.parametrize(("labels", "warnings"), [([None] * 4, 1), ([None] * 4 + ["spam"], 0), ([], 0)])
+def test_N2_a_short_run_without_a_label_is_logged_at_its_end(
+    said: list[str], labels: list[str | None], warnings: int
+) -> None:
+    """One label is enough, and a run without a message has nothing to say."""
+    it = rig([message(i, "win", label) for i, label in enumerate(labels)])
+    it.run(settings=EngineSettings(start="earliest", batch_records_max=7))
+    assert len(said) == warnings
 
 
 def test_N6_a_text_that_is_cut_is_logged_once_and_counted(said: list[str]) -> None:
