@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streamnb.config.endpoints import ConfluentInput, ConfluentOutput, LinesInput, TopicOutput, TopicsInput
 from streamnb.config.engines import build_drift_watch, check_endpoints
-from streamnb.config.models import build_decoder, build_model
+from streamnb.config.models import build_decoder, build_model, slow_parts
 from streamnb.config.settings import Settings, client_settings
 from streamnb.engine import check_statistics, starting_point
 from streamnb.errors import TransportError
@@ -44,7 +44,9 @@ def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]
 def _model(settings: Settings) -> str:
     model = build_model(settings)
     build_decoder(settings)
-    return f"{', '.join(view.name for view in model.state.views)} under the {model.state.head_kind} head"
+    views = ", ".join(view.name for view in model.state.views)
+    slow = ", ".join(slow_parts(settings, model))
+    return f"{views} under the {model.state.head_kind} head" + (f"; SLOW because of {slow}" if slow else "")
 
 
 def _drift(settings: Settings) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,14 +41,16 @@ from streamnb.engine import (
 )
 from streamnb.errors import SettingsError
 from streamnb.evaluation import DriftWatch, LiveEvaluation
-from streamnb.naive_bayes import memory
+from streamnb.naive_bayes import compiled, memory
 from streamnb.storage import SnapshotDirectory, place_of
 from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
 from streamnb.wire import Output
 
 if TYPE_CHECKING:
     from streamnb.transports.kafka import KafkaTransactions
-from streamnb.config.models import build_decoder, build_model, model_description
+from streamnb.config.models import build_decoder, build_model, model_description, slow_parts
+
+_log = logging.getLogger("streamnb.engine")
 
 
 def build_guard(settings: Settings) -> Guard | None:
@@ -224,6 +227,10 @@ def build_engine(
     came, goes, aside = check_endpoints(settings)
     built, reads, guards = build_model(settings), build_decoder(settings), build_guard(settings)
     watch = build_drift_watch(settings)
+    slow = slow_parts(settings, built)
+    if slow and compiled:  # without the kernel everything is slow, and the command has logged that
+        _log.warning("slow, up to some hundred times: message by message because of %s", ", ".join(slow))
+    metrics.note_slow(slow)
     kept = settings.snapshots
     store = SnapshotDirectory(Path(kept.directory), kept.keep, kept.keep_hours, memory)
     opened: list[Source | Sink | Transactions] = []

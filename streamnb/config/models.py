@@ -13,7 +13,7 @@ from streamnb.config.renamed import without_fixed
 from streamnb.config.settings import Settings, decode_settings
 from streamnb.engine import SystemClock, check_statistics
 from streamnb.errors import SettingsError, SnapshotError
-from streamnb.naive_bayes import ESTIMATOR, NaiveBayes, memory, parameters
+from streamnb.naive_bayes import ESTIMATOR, NaiveBayes, memory, parameters, slowed_by
 from streamnb.storage import SECTIONS_MAX, read_snapshot
 from streamnb.wire import Decoder, MessageFields
 
@@ -59,6 +59,14 @@ def build_model(settings: Settings) -> NaiveBayes:
             'Let one view read several fields: reader = { kind = "numbers", fields = ["a", "b"] }.',
         )
     return built
+
+
+def slow_parts(settings: Settings, built: NaiveBayes) -> list[str]:
+    """Return which settings make scoring and learning slow, by their names; empty if nothing does."""
+    state = built.state
+    names = {"the prior": "`prior`", "explanations": "`output.explanation`"}
+    parts = [names.get(part, part) for part in slowed_by(state.views, state.prior, state.explain)]
+    return [*parts, *["`guard.learn_below`"] * (settings.guard.learn_below < 1)]
 
 
 def build_decoder(settings: Settings) -> Decoder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -68,6 +68,12 @@ class Metrics:
         )
         self.truncated = Counter(
             "streamnb_truncated", "Messages whose text was cut at a limit of tokens", registry=self.registry
+        )
+        self.slow = Gauge(
+            "streamnb_slow",
+            "1 per setting that keeps the model from compiled code",
+            ["because"],
+            registry=self.registry,
         )
         self.snapshots = Counter(
             "streamnb_snapshots", "Snapshots, by whether they are kept", ["outcome"], registry=self.registry
@@ -135,6 +141,11 @@ class Metrics:
                 f"The metrics page cannot be served on {settings.host}:{settings.port}: {error.strerror}.",
                 "Set another `metrics.port`, or 0 for none.",
             ) from error
+
+    def note_slow(self, parts: Sequence[str]) -> None:
+        """Show the settings that make the model slow, each by its name."""
+        for part in parts:
+            self.slow.labels(part).set(1)
 
     def abstain(self, reasons: NDArray[np.int64]) -> None:
         """Count the scores of a batch that have no prediction; `reasons` holds indices into `REASONS`."""

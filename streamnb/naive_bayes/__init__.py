@@ -68,6 +68,7 @@ from streamnb.naive_bayes.features.readers import (
     Words,
 )
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
+from streamnb.naive_bayes.model.compiled import slowed_by
 from streamnb.naive_bayes.model.growing import Growth, grow, setting_differences
 from streamnb.naive_bayes.model.informative import most_informative_tokens
 from streamnb.naive_bayes.model.plain import parameters
@@ -138,5 +139,6 @@ __all__ = [
     "reason",
     "relabel",
     "setting_differences",
+    "slowed_by",
     "softmax",
 ]

@@ -857,6 +857,54 @@ def test_an_engine_is_built_from_settings_and_runs(tmp_path: Path) -> None:
     assert differences(newest.settings, model_description(loaded)) == []
 
 
+SLOW: list[tuple[Tables, list[str]]] = [
+    ({}, []),
+    ({"forgetting": {"half_life_messages": 100.0}}, []),
+    ({"output": {"explanation": 3}}, ["`output.explanation`"]),
+    ({"model": {"head": "product"}, "prior": {"kind": "fixed", "p": {"spam": 0.5, "ham": 0.5}}}, ["`prior`"]),
+    (
+        {
+            "model": {"head": "product"},
+            "views": [
+                {
+                    "name": "others",
+                    "reader": {"kind": "words"},
+                    "event_model": {"kind": "multinomial", "complement": True},
+                }
+            ],
+        },
+        ["view `others`"],
+    ),
+    ({"guard": {"learn_below": 0.9}}, ["`guard.learn_below`"]),
+]
+
+
+@pytest.mark.parametrize(("changes", "slow"), SLOW)
+def test_N4_what_makes_a_model_slow_is_named_by_check_log_and_metric(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, changes: Tables, slow: list[str]
+) -> None:
+    """Such a setting costs a factor of hundreds, and nothing else shows which one it is."""
+    tables: Tables = copy.deepcopy(LINES) | changes
+    for endpoint in (tables["source"], tables["sink"], tables["dead_letters"]["sink"]):
+        endpoint["path"] = str(tmp_path / endpoint["path"])
+    tables["snapshots"] = {"directory": str(tmp_path / "snapshots")}
+    (tmp_path / "in.jsonl").touch()
+    settings, metrics = decode_settings(tables, "test"), Metrics()
+    build_engine(settings, metrics=metrics).close()
+    names = ", ".join(slow)
+    checked = dict(checks(settings))["model"]()
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    shown = [
+        sample.labels["because"]
+        for metric in metrics.registry.collect()
+        for sample in metric.samples
+        if sample.name == "streamnb_slow"
+    ]
+    assert checked.partition("; SLOW because of ")[2] == names
+    assert [line.partition(" because of ")[2] for line in warnings] == ([names] if slow else [])
+    assert shown == slow
+
+
 # ---- a model from its snapshot alone
 
 

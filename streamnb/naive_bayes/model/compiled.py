@@ -35,10 +35,20 @@ def is_compiled(views: Sequence[View], prior: Prior, wanted: bool | None) -> boo
 
 def why_plain(views: Sequence[View], prior: Prior) -> str:
     """Return why a model cannot run in compiled code, or an empty text if it can."""
-    strangers = [f"view `{view.name}`" for view in views if not view.has_twin]
-    if isinstance(prior, FixedPrior | FallbackPrior):
-        strangers.append("the prior")
+    strangers = _without_twin(views, prior)
     return _kernel.reason or (f"there is no compiled twin of {', '.join(strangers)}" if strangers else "")
+
+
+def slowed_by(views: Sequence[View], prior: Prior, explain: int) -> list[str]:
+    """Return which parts of a model make it run in plain Python, hundreds of times slower; empty if none."""
+    if _kernel.reason:
+        return ["the missing kernel"]
+    return [*_without_twin(views, prior), *["explanations"] * (explain > 0)]
+
+
+def _without_twin(views: Sequence[View], prior: Prior) -> list[str]:
+    found = [f"view `{view.name}`" for view in views if not view.has_twin]
+    return [*found, "the prior"] if isinstance(prior, FixedPrior | FallbackPrior) else found
 
 
 def twins(*, compiled: bool) -> Twins:
