@@ -12,7 +12,7 @@ import orjson
 from streamnb.base import Label
 from streamnb.cli.history import History, batches_of, model_and_history
 from streamnb.cli.options import warn_of_refused, watched
-from streamnb.cli.peers import peer
+from streamnb.cli.peers import check_names, peer
 from streamnb.cli.tables import print_comparison, print_evaluation
 from streamnb.cli.tuning import beside
 from streamnb.config import (
@@ -98,6 +98,7 @@ def judge(
         The file cannot be read, a model cannot be built, or the report cannot be written.
     """
     model, history = model_and_history(settings, data, limit)
+    check_names(name for name in compare if not name.strip().endswith(".toml"))
     if compare:
         contenders = [Contender(name, model, judgement.begin(settings))]
         contenders += _contenders(compare, settings, judgement, data, limit)
@@ -107,6 +108,7 @@ def judge(
         place = place_of(data, 0)
         if place is not None and place == place_of(str(plot), 1):
             raise SettingsError(f"--plot {plot} would overwrite the input.", "Name another file.")
+        files.check_directory(plot)
         check_plotly()
     judged, course = judgement.begin(settings), Course()
     steps = evaluate(model, batches_of(history, 100 if plot else 1000), labels(), judged)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from streamnb.cli.options import (
     ConfigOption,
     LinesArgument,
+    OutputOption,
     SetOption,
     warn_of_refused,
     watched,
@@ -19,9 +15,7 @@ from streamnb.cli.options import (
 def learn(
     file: LinesArgument,
     config: ConfigOption,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="SNAPSHOT", help="Path of the snapshot to write.")
-    ],
+    output: OutputOption,
     changes: SetOption = None,
 ) -> None:
     """Learn a file of labelled messages and write a snapshot.

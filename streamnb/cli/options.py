@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+
+def new_file(path: Path) -> Path:
+    """Return the path of an option that names a file to write, refusing it before any work is done."""
+    from streamnb.storage import files
+
+    files.check_new(path)
+    return path
+
+
 CONFIG_HELP = "Configuration file (TOML); the folder configs/ has examples."
 ConfigArgument = Annotated[Path, typer.Argument(metavar="CONFIG", help=CONFIG_HELP)]
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", help=CONFIG_HELP)]
@@ -31,7 +40,14 @@ SnapshotArgument = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="Path
 FirstSnapshot = Annotated[Path, typer.Argument(metavar="FIRST", help="Path of a snapshot file (.snb).")]
 SecondSnapshot = Annotated[Path, typer.Argument(metavar="SECOND", help="Path of another snapshot file.")]
 OutputOption = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="Path of the file to write.")
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Path of the file to write; it must not exist.",
+        callback=new_file,
+    ),
 ]
 DirectoryArgument = Annotated[
     Path,
@@ -49,7 +65,9 @@ SequenceArgument = Annotated[
 CreateOption = Annotated[
     int,
     typer.Option(
-        metavar="PARTITIONS", help="Create missing topics with this many partitions; 0 creates none."
+        metavar="PARTITIONS",
+        help="Create missing topics with this many partitions; 0 creates none.",
+        min=0,
     ),
 ]
 LimitOption = Annotated[int | None, typer.Option(help="Read at most this many lines of the file.", min=1)]

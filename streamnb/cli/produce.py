@@ -83,14 +83,14 @@ def send(path: str, topic: str, client: Mapping[str, object], create: int = 0) -
     from streamnb.transports.jsonl import JsonlSource
     from streamnb.transports.kafka import KafkaSink, create_topics, describe_topics
 
-    if create and topic not in describe_topics(client, [topic]):
-        create_topics(client, {topic: create})
-    source = JsonlSource(path)
-    sink = KafkaSink(topic, client)
-    sent = 0
+    source, sent = JsonlSource(path), 0
+    source.open({}, "earliest")  # a file that cannot be read leaves no topic behind
+    sink: KafkaSink | None = None
     try:
+        if create and topic not in describe_topics(client, [topic]):
+            create_topics(client, {topic: create})
+        sink = KafkaSink(topic, client)
         partitions = describe_topics(client, [topic])[topic]
-        source.open({}, "earliest")
         while not source.finished():
             for records in source.poll(2000, 200):
                 lines = list(zip(records.offsets, records.values, strict=True))
@@ -101,5 +101,6 @@ def send(path: str, topic: str, client: Mapping[str, object], create: int = 0) -
         sink.flush(FLUSH_TIMEOUT_MS)
     finally:
         source.close()
-        sink.close()
+        if sink is not None:
+            sink.close()
     return sent, partitions

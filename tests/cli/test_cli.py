@@ -159,6 +159,62 @@ def test_N2_an_empty_file_is_learned_as_nothing(tmp_path: Path) -> None:
     assert path.exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["learn", "{missing}", "--config", SPAM, "-o", "{there}"],
+        ["learn", "{missing}", "--config", SPAM, "-o", "{nowhere}"],
+        ["snapshot", "merge", "{missing}", "{missing}", "-o", "{there}"],
+        ["snapshot", "grow", "{missing}", "--config", SPAM, "-o", "{there}"],
+        ["snapshot", "relabel", "{missing}", "a=b", "-o", "{there}"],
+        ["snapshot", "export", "{missing}", "-o", "{there}"],
+    ],
+)
+def test_N9_a_file_that_cannot_be_written_is_refused_before_anything_is_read(
+    tmp_path: Path, words: list[str]
+) -> None:
+    """The history may take an hour; here the input does not exist, and the error is of the output."""
+    there, nowhere = tmp_path / "there.csv", tmp_path / "no" / "such.snb"
+    there.touch()
+    missing = tmp_path / "missing"
+    done = streamnb(*(word.format(missing=missing, there=there, nowhere=nowhere) for word in words))
+
+    assert done.returncode == 74
+    assert str(nowhere if "{nowhere}" in words else there).encode() in done.stderr
+    assert b"missing" not in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["evaluate", "{missing}", "--config", SPAM, "--plot", "{nowhere}"], 74),
+        (["evaluate", "{missing}", "--config", SPAM, "--compare", "mnb,nobody"], 2),
+        (["snapshot", "export", "{missing}", "-o", "counts.xls"], 2),
+        (["produce", "{missing}", "--topic", "mail", "--config", SPAM, "--create", "-1"], 2),
+        (["check", SPAM, "--create", "-1"], 2),
+    ],
+)
+def test_N9_an_option_that_cannot_be_honoured_is_refused_first(
+    tmp_path: Path, words: list[str], code: int
+) -> None:
+    """Before the input is read, and before a broker is asked or a topic made."""
+    names = {"missing": tmp_path / "missing", "nowhere": tmp_path / "no" / "such.html"}
+    done = streamnb(*(word.format(**names) for word in words))
+
+    assert done.returncode == code, done.stderr
+    assert b"missing" not in done.stderr
+
+
+def test_N9_produce_makes_no_topic_for_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """The file is opened before a broker is asked; no broker listens on port 1."""
+    words = ["--topic", "mail", "--bootstrap-servers", "127.0.0.1:1", "--create", "1"]
+    done = streamnb("produce", str(tmp_path / "missing"), *words)
+
+    assert done.returncode != 0
+    assert b"missing: No such file" in done.stderr
+
+
 def test_inspect_and_verify_agree_on_what_was_learned(mail: Path, snapshot: Path) -> None:
     """Verify recomputes the digest that inspect prints, and every labelled message was learned."""
     inspected = orjson.loads(streamnb("snapshot", "inspect", str(snapshot), "--json").stdout)

@@ -55,6 +55,18 @@ def test_a_snapshot_does_not_differ_from_itself() -> None:
     assert snapshot_difference(learned(MAIL), learned(MAIL)).same_state
 
 
+@pytest.mark.parametrize("statistics_only", [False, True])
+def test_N9_a_snapshot_is_not_merged_with_itself(*, statistics_only: bool) -> None:
+    """Nor with a copy of it: every message would count twice."""
+    first, copied = learned(MAIL), learned(MAIL)
+    with pytest.raises(SnapshotError, match="every message would count twice"):
+        merged(first, copied, statistics_only=statistics_only)
+    without_offsets = [snapshot_of(Settings(), restore_model(one)[1]) for one in (first, copied)]
+    with pytest.raises(SnapshotError, match="every message would count twice"):
+        merged(*without_offsets, statistics_only=statistics_only)
+    assert merged(first, learned(MAIL, partition=1)).values["learned"] == 8
+
+
 def test_what_differs_is_named_and_the_most_changed_counts_first() -> None:
     """Settings, offsets, classes and counts each have their lines."""
     words = decode_settings({"tokens": {"rule": "words"}}, "here")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from streamnb.base import Label
 from streamnb.cli.peers.river import RiverNB
@@ -45,6 +45,22 @@ configuration's views of text; the others split the text with their own tokenize
 at rate 5."""
 
 
+def check_names(names: Iterable[str]) -> None:
+    """Check that names are those of peers, before a file is read for them; an empty name is none.
+
+    Raises
+    ------
+    SettingsError
+        A name is unknown.
+    """
+    for name in filter(None, (name.strip() for name in names)):
+        if name not in PEERS:
+            raise SettingsError(
+                f"`{name}` is not a model to compare with.",
+                f"Name a .toml file or one of {', '.join(PEERS)}.",
+            )
+
+
 def peer(name: str, settings: Settings, classes: Sequence[Label]) -> OnlineModel:
     """Return a new peer that has learned nothing.
 
@@ -69,12 +85,8 @@ def peer(name: str, settings: Settings, classes: Sequence[Label]) -> OnlineModel
     >>> model.step(Batch({"text": ["win", "lunch", "win"]}, ["spam", "ham", "spam"])).posterior[2].round(2)
     array([0.67, 0.33])
     """
-    make = PEERS.get(name)
-    if make is None:
-        raise SettingsError(
-            f"`{name}` is not a model to compare with.", f"Name a .toml file or one of {', '.join(PEERS)}."
-        )
-    return make(settings, classes)
+    check_names([name])
+    return PEERS[name](settings, classes)
 
 
 def _readers(settings: Settings) -> list[TextReader]:

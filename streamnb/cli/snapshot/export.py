@@ -32,6 +32,7 @@ def export(
     from streamnb.cli.snapshot import export_tables
     from streamnb.config import load_snapshot, restore_model
 
+    export_tables.check_format(output)
     held = load_snapshot(snapshot)
     if weights:
         size = export_tables.write(output, export_tables.WEIGHTS, export_tables.weights(held, _pair(classes)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
@@ -73,6 +74,25 @@ def weights(snapshot: Snapshot, classes: tuple[Label, Label] | None = None) -> I
         yield view, feature, positive, weight
 
 
+def check_format(path: Path) -> None:
+    """Check that a table can be written in the format of a file's name.
+
+    Raises
+    ------
+    SettingsError
+        The name ends in neither ``.csv`` nor ``.parquet``, or pyarrow is not installed.
+    """
+    if path.suffix not in {".csv", ".parquet"}:
+        raise SettingsError(
+            f"The format of {path} is not known.", "Choose a name that ends in .csv or .parquet."
+        )
+    if path.suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise SettingsError(
+            "Parquet needs the package pyarrow, which is not installed.",
+            "Install it: pip install 'streamnb[export]', or export to a .csv file.",
+        )
+
+
 def write(path: Path, names: tuple[str, ...], rows: Iterable[Row]) -> int:
     """Write a table to a file, in the format of its file name extension, and return the file's size in bytes.
 
@@ -83,11 +103,9 @@ def write(path: Path, names: tuple[str, ...], rows: Iterable[Row]) -> int:
     StorageError
         The file could not be written; no part of it is left.
     """
-    if path.suffix == ".csv":
-        return files.write_new(path, _csv(names, rows))
-    if path.suffix == ".parquet":
-        return files.write_new(path, _parquet(names, rows))
-    raise SettingsError(f"The format of {path} is not known.", "Choose a name that ends in .csv or .parquet.")
+    check_format(path)
+    table = _csv(names, rows) if path.suffix == ".csv" else _parquet(names, rows)
+    return files.write_new(path, table)
 
 
 def _csv(names: tuple[str, ...], rows: Iterable[Row]) -> Iterator[bytes]:
@@ -101,14 +119,9 @@ def _csv(names: tuple[str, ...], rows: Iterable[Row]) -> Iterator[bytes]:
 
 
 def _parquet(names: tuple[str, ...], rows: Iterable[Row]) -> Iterator[bytes]:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ModuleNotFoundError as error:
-        raise SettingsError(
-            "Parquet needs the package pyarrow, which is not installed.",
-            "Install it: pip install 'streamnb[export]', or export to a .csv file.",
-        ) from error
+    import pyarrow as pa
+    from pyarrow import parquet
+
     few = pa.dictionary(pa.int32(), pa.string())
     types = [few, pa.string(), few, pa.float64()]
     schema = pa.schema(list(zip(names, types, strict=True)))

@@ -59,6 +59,7 @@ def merged(first: Snapshot, second: Snapshot, *, statistics_only: bool = False) 
     from streamnb.config import restore_model
     from streamnb.engine import SystemClock
 
+    _check_two(first, second)
     if not statistics_only:
         _check_apart(first, second)
     _, model = restore_model(first.without_index())
@@ -86,6 +87,16 @@ def merged(first: Snapshot, second: Snapshot, *, statistics_only: bool = False) 
         written_ms=SystemClock().wall_ms(),
         streamnb=__version__,
     )
+
+
+def _check_two(first: Snapshot, second: Snapshot) -> None:
+    """Check that the snapshots are not the same one, perhaps in two files: each message would count twice."""
+    same = first.digest == second.digest and first.accounts == second.accounts
+    if same and first.values["learned"]:
+        raise SnapshotError(
+            "Both snapshots hold the same state and the same offsets, so every message would count twice.",
+            "Merge snapshots of engines that have read different messages.",
+        )
 
 
 def _check_apart(first: Snapshot, second: Snapshot) -> None:
