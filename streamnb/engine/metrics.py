@@ -135,12 +135,15 @@ class Metrics:
         if not settings.port:
             return
         try:
-            serve_metrics(self.registry, settings.host, settings.port)
+            serve_metrics(self.registry, self._is_ready, settings.host, settings.port)
         except OSError as error:
             raise TransportError(
                 f"The metrics page cannot be served on {settings.host}:{settings.port}: {error.strerror}.",
                 "Set another `metrics.port`, or 0 for none.",
             ) from error
+
+    def _is_ready(self) -> bool:
+        return any(sample.value for metric in self.ready.collect() for sample in metric.samples)
 
     def note_slow(self, parts: Sequence[str]) -> None:
         """Show the settings that make the model slow, each by its name."""

@@ -8,25 +8,33 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
 from threading import BoundedSemaphore, Thread, Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 CONNECTIONS_MAX = 16  # further ones are closed at once
 CONNECTION_S_MAX = 10.0  # for request and response
 _log = logging.getLogger("streamnb.metrics")
 
 
-def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> Callable[[], None]:
-    """Serve a registry's page from a thread of its own, which ends with the process at the latest.
+def serve_metrics(
+    registry: CollectorRegistry, is_ready: Callable[[], bool], host: str, port: int
+) -> Callable[[], None]:
+    """Serve ``/metrics``, ``/live`` and ``/ready`` from a thread, which ends with the process at the latest.
 
     Parameters
     ----------
     registry : CollectorRegistry
+        What ``/metrics`` shows.
+    is_ready : callable
+        Whether ``/ready`` answers 200, or 503.
     host : str
     port : int
         1 to 65535.
@@ -42,7 +50,7 @@ def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> Callable
         The address is in use, or does not belong to this machine.
     """
     server = _Server(host, port)
-    server.set_app(make_wsgi_app(registry))
+    server.set_app(_routes(make_wsgi_app(registry), is_ready))
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()
 
     def stop() -> None:
@@ -50,6 +58,25 @@ def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> Callable
         server.server_close()
 
     return stop
+
+
+def _routes(metrics: WSGIApplication, is_ready: Callable[[], bool]) -> WSGIApplication:
+    """Return the application that answers each path; one that is unknown is not found."""
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path == "/metrics":
+            return metrics(environ, start_response)
+        if path == "/live":
+            status = "200 OK"
+        elif path == "/ready":
+            status = "200 OK" if is_ready() else "503 Service Unavailable"
+        else:
+            status = "404 Not Found"
+        start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+        return [f"{status}\n".encode()]
+
+    return answer
 
 
 class _Handler(WSGIRequestHandler):

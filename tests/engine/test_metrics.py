@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
@@ -79,6 +80,11 @@ def test_a_served_page_shows_the_counters() -> None:
     metrics.serve(MetricsSettings(port=port))
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         assert "streamnb_learned_total 5.0" in answer.read().decode()
+    with pytest.raises(HTTPError, match="503"):
+        urlopen(f"http://127.0.0.1:{port}/ready", timeout=10)
+    metrics.ready.set(1)
+    with urlopen(f"http://127.0.0.1:{port}/ready", timeout=10) as answer:
+        assert answer.status == 200
 
 
 def test_an_engine_replaces_the_figures_of_the_one_before() -> None:

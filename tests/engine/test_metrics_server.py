@@ -17,13 +17,17 @@ from streamnb.engine.metrics_server import CONNECTIONS_MAX, serve_metrics
 ADDRESS = "127.0.0.1"
 
 
+READY = threading.Event()
+
+
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Return the port of a page that is being served."""
+    """Return the port of a page that is being served; `READY` says whether its engine has caught up."""
+    READY.clear()
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         port: int = probe.getsockname()[1]
-    stop = serve_metrics(Metrics().registry, ADDRESS, port)
+    stop = serve_metrics(Metrics().registry, READY.is_set, ADDRESS, port)
     yield port
     stop()
 
@@ -46,6 +50,22 @@ def test_it_shows_the_metrics(port: int) -> None:
     said = answer(port, b"GET /metrics HTTP/1.0\r\n\r\n")
     assert b" 200 OK\r\n" in said
     assert b"streamnb_learned_total 0.0" in said
+
+
+@pytest.mark.parametrize("path", ["/", "/nope", "/metrics/x", "/ready/", "/live?"])
+def test_N8_an_unknown_path_is_not_found(port: int, path: str) -> None:
+    """A probe of a misspelt path must not pass; a query does not belong to the path."""
+    said = answer(port, f"GET {path} HTTP/1.0\r\n\r\n".encode())
+    assert (b" 200 OK\r\n" if path == "/live?" else b" 404 Not Found\r\n") in said
+    assert b"streamnb_learned_total" not in said
+
+
+def test_N8_live_and_ready_answer_by_their_status(port: int) -> None:
+    """A supervisor's probes read the status, not the page."""
+    assert b" 200 OK\r\n" in answer(port, b"GET /live HTTP/1.0\r\n\r\n")
+    assert b" 503 Service Unavailable\r\n" in answer(port, b"GET /ready HTTP/1.0\r\n\r\n")
+    READY.set()
+    assert b" 200 OK\r\n" in answer(port, b"GET /ready HTTP/1.0\r\n\r\n")
 
 
 def test_G1_a_body_is_not_waited_for(port: int) -> None:
