@@ -343,6 +343,11 @@ def _do(command: str, directory: Path, port: int) -> None:
         raise BrokerError(
             f"A broker already runs in {directory}.", "Stop it with `stop`, or choose another --dir."
         )
+    elif command == "start" and running and broker.port != port:
+        raise BrokerError(
+            f"A broker already runs in {directory}, on port {broker.port} instead of {port}.",
+            "Use that port, or stop the broker first, with `stop` or `make kafka-stop`.",
+        )
     elif command == "address" and not running:
         raise BrokerError(f"No broker runs in {directory}.", "Start one with `start`.")
     else:
