@@ -8,6 +8,7 @@ from streamnb.cli.options import (
     ConfigArgument,
     CreateOption,
     SetOption,
+    visible,
 )
 from streamnb.errors import StreamnbError
 
@@ -27,9 +28,9 @@ def check(
     failure: StreamnbError | None = None
     for name, attempt in checks(settings, create):
         try:
-            print(f"ok    {name}: {attempt()}")
+            print(f"ok    {name}: {visible(attempt())}")  # names labels of the records
         except StreamnbError as error:
-            print(f"FAIL  {name}: {error}")
+            print(f"FAIL  {name}: {visible(error)}")
             failure = failure or error
     if failure is not None:
         raise typer.Exit(failure.exit_code)

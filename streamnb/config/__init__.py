@@ -7,7 +7,7 @@ here. `Settings` collects them all. The package must not know the command line.
 - `models`: builds a model and a decoder from settings, or restores both from a snapshot; `growing`: gives a
   snapshot the views of other settings.
 - `engines`: settings to transports, a snapshot directory and an engine; `checks`: what `streamnb check`
-  does.
+  does, with `newest` for the records.
 """
 
 from streamnb.config.checks import checks

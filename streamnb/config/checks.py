@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from streamnb.config.endpoints import ConfluentInput, ConfluentOutput, LinesInput, TopicOutput, TopicsInput
+from streamnb.config.endpoints import (
+    ConfluentInput,
+    ConfluentOutput,
+    KafkaInput,
+    KafkaOutput,
+    LinesInput,
+    TopicOutput,
+    TopicsInput,
+)
 from streamnb.config.engines import build_drift_watch, check_endpoints
 from streamnb.config.models import build_decoder, build_model, slow_parts
+from streamnb.config.newest import newest_records
 from streamnb.config.settings import Settings, client_settings
 from streamnb.engine import check_statistics, starting_point
 from streamnb.errors import TransportError
@@ -38,7 +47,7 @@ def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]
         if isinstance(endpoint, TopicsInput | TopicOutput):
             yield table, lambda endpoint=endpoint: _topics(settings, endpoint, create)  # type: ignore[misc]
         elif isinstance(endpoint, LinesInput):
-            yield table, lambda endpoint=endpoint: _file(endpoint)  # type: ignore[misc]
+            yield table, lambda endpoint=endpoint: _file(settings, endpoint)  # type: ignore[misc]
 
 
 def _model(settings: Settings) -> str:
@@ -72,7 +81,9 @@ def _snapshots(settings: Settings) -> str:
     return f"{settings.snapshots.directory} resumes from number {newest.sequence}"
 
 
-def _topics(settings: Settings, endpoint: TopicsInput | TopicOutput, create: int) -> str:
+def _topics(
+    settings: Settings, endpoint: KafkaInput | ConfluentInput | KafkaOutput | ConfluentOutput, create: int
+) -> str:
     if isinstance(endpoint, ConfluentInput | ConfluentOutput):
         from streamnb.transports.confluent import create_topics, describe_topics
     else:
@@ -86,16 +97,11 @@ def _topics(settings: Settings, endpoint: TopicsInput | TopicOutput, create: int
         return f"made {', '.join(missing)} ({create} partitions)"
     if missing:
         raise TransportError(f"There is no topic `{missing[0]}`.", "`--create PARTITIONS` makes it.")
-    return ", ".join(f"{topic} ({partitions} partitions)" for topic, partitions in found.items())
+    names = ", ".join(f"{topic} ({partitions} partitions)" for topic, partitions in found.items())
+    return f"{names}; {newest_records(settings, endpoint)}" if isinstance(endpoint, TopicsInput) else names
 
 
-def _file(endpoint: LinesInput) -> str:
-    from streamnb.transports.jsonl import JsonlSource
-
-    source = JsonlSource(endpoint.path)
-    try:
-        if endpoint.path != "-":
-            source.open({}, "earliest")
-    finally:
-        source.close()
-    return f"{endpoint.path} can be read"
+def _file(settings: Settings, endpoint: LinesInput) -> str:
+    if endpoint.path == "-":
+        return "standard input, which is not read now"
+    return f"{endpoint.path} can be read; {newest_records(settings, endpoint)}"

@@ -42,7 +42,7 @@ from streamnb.config.renamed import FIXED
 from streamnb.config.settings import paths
 from streamnb.engine import Pace, dead_letters, guard
 from streamnb.engine.metrics import Metrics
-from streamnb.errors import PositionError, SettingsError, SnapshotError, StreamnbError
+from streamnb.errors import DataError, PositionError, SettingsError, SnapshotError, StreamnbError
 from streamnb.evaluation import live
 from streamnb.naive_bayes import (
     Binned,
@@ -855,6 +855,47 @@ def test_an_engine_is_built_from_settings_and_runs(tmp_path: Path) -> None:
     loaded, model = restore_model(newest)
     assert model.digest() == summary.digest
     assert differences(newest.settings, model_description(loaded)) == []
+
+
+def checked_source(tmp_path: Path, lines: bytes, **message: object) -> str:
+    """Return what `check` says of a file of these lines under these settings of the message."""
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(lines)
+    tables = copy.deepcopy(LINES) | {"source": {"kind": "jsonl", "path": str(path)}, "message": message}
+    return dict(checks(decode_settings(tables, "test")))["source"]()
+
+
+def test_N1_a_check_names_what_the_records_are(tmp_path: Path) -> None:
+    """The configuration is valid; only the records show that it does not fit them."""
+    lines = b"""{"text": "a", "mood": "good", "label": "billing"}
+{"text": "b", "label": "technical"}
+win money
+{"text": "c", "mood": "bad", "label": "billing"}
+{"body": "d"}
+"""
+    said = checked_source(tmp_path, lines, category=["mood"]).split("; ")
+    assert said[:2] == [f"{tmp_path}/in.jsonl can be read", "3 of the first 5 records are messages"]
+    assert said[2].startswith(
+        f"1 json_syntax (first {tmp_path}/in.jsonl:3: The record is not one JSON document: "
+    )
+    assert said[3:] == [
+        f"1 missing_text (first {tmp_path}/in.jsonl:5: The record has none of the fields ['text'].)",
+        "1 lack `mood`",
+        "3 have a label: billing (2), technical (1)",
+    ]
+
+
+def test_N1_a_check_fails_if_no_record_is_a_message(tmp_path: Path) -> None:
+    """It had said ready."""
+    with pytest.raises(DataError, match="None of the first 20 records is a message: 20 json_syntax "):
+        checked_source(tmp_path, b"win money\n" * 100)
+    assert checked_source(tmp_path, b"").endswith("; no records yet")
+
+
+def test_N2_a_check_names_a_label_that_no_record_has(tmp_path: Path) -> None:
+    """A misspelt field is not an error: a stream may have no labels yet."""
+    line = b'{"text": "a", "label": "billing"}\n'
+    assert checked_source(tmp_path, line, label="lable").endswith("none has the label `lable`")
 
 
 SLOW: list[tuple[Tables, list[str]]] = [
