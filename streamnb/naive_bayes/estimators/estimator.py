@@ -15,7 +15,8 @@ from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.model.view import View
 
 FIELD = "x"
-_TOKENIZER = Tokenizer(rule="words")
+# Without limits, as in river: the caller holds the text in memory already, and would not see a cut.
+_TOKENIZER = Tokenizer(rule="words", token_length_max=1 << 31, message_tokens_max=1 << 31)
 
 
 class Estimator(NaiveBayes):

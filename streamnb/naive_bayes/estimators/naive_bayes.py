@@ -77,6 +77,8 @@ class NaiveBayes(BatchAnswers):
         How many tokens the counts may hold. A token takes about 45 bytes with two classes, and 25 more after
         the first `freeze`. At the cap the rarest sixteenth is evicted. By default there is no cap.
     tokenizer : Tokenizer, optional
+        By default the rule ``unicode``, at most 65,536 tokens per text and 64 characters per token: the rest
+        is not read. The scores of such a message have the flag `TRUNCATED`; `Tokenizer` sets other limits.
     raw : bool
         Whether scores carry the product posterior over the same counts beside their own.
     explain : int

@@ -188,8 +188,8 @@ class MultinomialNB(_DrawsNB):
 
     Notes
     -----
-    A text is tokenized by ``\w\w+`` on lower case, as in river and scikit-learn. Before anything was learned
-    the prediction is ``None`` and the posterior is empty, as in river.
+    A text is tokenized by ``\w\w+`` on lower case, as in river and scikit-learn, whatever its length. Before
+    anything was learned the prediction is ``None`` and the posterior is empty, as in river.
 
     References
     ----------

@@ -388,7 +388,11 @@ def test_F19_a_life_that_begins_from_a_file_draws_its_own_key(tmp_path: Path) ->
     assert key(resumed) == key(model)
     begun = grown(settings, load_snapshot(tmp_path / "m.snb"), tmp_path / "m.snb")
     lives = [streamnb.load(tmp_path / "m.snb"), restore_model(begun)[1]]
-    both = merged(load_snapshot(tmp_path / "m.snb"), load_snapshot(tmp_path / "m.snb"), statistics_only=True)
+    assert all(life.digest() == model.digest() for life in lives)
+    model.learn_one(FIELDS[0][0], "class more")
+    model.save(tmp_path / "more.snb")
+    both = merged(
+        load_snapshot(tmp_path / "m.snb"), load_snapshot(tmp_path / "more.snb"), statistics_only=True
+    )
     keys = [key(life) for life in lives] + [both.sections["index_state"].tolist()[1]]
     assert len({key(model), *keys}) == 4
-    assert all(life.digest() == model.digest() for life in lives)
