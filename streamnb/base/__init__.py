@@ -33,17 +33,35 @@ from streamnb.base.frozen import (
     floats,
     section,
 )
+from streamnb.base.limits import (
+    DECOMPRESSED_BYTES_MAX,
+    FETCHED_BYTES_MAX,
+    IN_FLIGHT_BYTES_MAX,
+    POLL_BYTES_MAX,
+)
 from streamnb.base.offsets import Account, Accounts, check_accounts, from_rows, positions, to_rows
 from streamnb.base.protocols import Classifier, Clock, Sink, SnapshotStore, Source, Start, Transactions
-from streamnb.base.record import Headers, Partition, RecordBatch, Unreadable
+from streamnb.base.record import (
+    HEADER_BYTES,
+    Headers,
+    Partition,
+    RecordBatch,
+    Unreadable,
+    record_bytes,
+)
 from streamnb.base.score_rows import ScoreRows
 from streamnb.base.snapshot import INDEX_SECTIONS, Snapshot, check_unicode, differences, fingerprint
 
 __all__ = [
     "COUNTED_MAX",
+    "DECOMPRESSED_BYTES_MAX",
+    "FETCHED_BYTES_MAX",
+    "HEADER_BYTES",
     "HINT",
     "INDEX_SECTIONS",
+    "IN_FLIGHT_BYTES_MAX",
     "NUMBER_MAX",
+    "POLL_BYTES_MAX",
     "TIME_MAX_S",
     "WEIGHT_MAX",
     "WEIGHT_MIN",
@@ -86,6 +104,7 @@ __all__ = [
     "from_rows",
     "likeliest",
     "positions",
+    "record_bytes",
     "section",
     "statement",
     "to_rows",

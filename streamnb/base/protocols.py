@@ -114,7 +114,11 @@ class Source(Protocol):
         """
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
-        """Return at most `records_max` records, after waiting at most `timeout_ms` for the first one."""
+        """Return at most `records_max` records, after waiting at most `timeout_ms` for the first one.
+
+        A poll ends after about `POLL_BYTES_MAX` bytes, and a later one returns the rest: fewer records than
+        `records_max` are no sign that there are no more.
+        """
 
     def added(self) -> Mapping[Partition, int]:
         """Take the partitions that were created since the last call, and return where each begins.

@@ -13,6 +13,8 @@ from typing import NamedTuple
 Headers = Sequence[tuple[str, bytes]]
 """A record's headers, in order; a name may occur more than once."""
 
+HEADER_BYTES = 100  # of a header's Python objects: a message may have hundreds of thousands of empty headers
+
 
 class Partition(NamedTuple):
     """A sequence of records with offsets of its own: a partition of a Kafka topic, or a file (number 0)."""
@@ -22,6 +24,20 @@ class Partition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.number}"
+
+
+def record_bytes(value: bytes | None, key: bytes | None, headers: Headers) -> int:
+    """Return about how much memory a record takes in a poll: value, key and headers.
+
+    Examples
+    --------
+    >>> record_bytes(b"value", None, [("name", b"content")])
+    116
+    """
+    found = len(value or b"") + len(key or b"")
+    if headers:  # most records have none
+        found += sum(HEADER_BYTES + len(name) + len(content) for name, content in headers)
+    return found
 
 
 @dataclass(slots=True)

@@ -7,9 +7,10 @@ here. `Settings` collects them all. The package must not know the command line.
 - `models`: builds a model and a decoder from settings, or restores both from a snapshot; `growing`: gives a
   snapshot the views of other settings.
 - `engines`: settings to transports, a snapshot directory and an engine; `checks`: what `streamnb check`
-  does, with `newest` for the records.
+  does, with `newest` for the records; `buffers`: how many bytes of records all of that may hold.
 """
 
+from streamnb.config.buffers import buffer_bytes_max
 from streamnb.config.checks import checks
 from streamnb.config.endpoints import (
     ConfluentInput,
@@ -54,6 +55,7 @@ __all__ = [
     "LinesOutput",
     "OutputSettings",
     "Settings",
+    "buffer_bytes_max",
     "build_decoder",
     "build_drift_watch",
     "build_engine",

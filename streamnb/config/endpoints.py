@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from streamnb.base import IN_FLIGHT_BYTES_MAX
+
 DELIVERY_TIMEOUT_MS_MAX = 86_400_000  # a day
 
 Client = dict[str, object]
@@ -56,7 +58,7 @@ class TopicOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     """
 
     topic: str
-    in_flight_bytes_max: int = 64 << 20
+    in_flight_bytes_max: int = IN_FLIGHT_BYTES_MAX
     delivery_timeout_ms: int = 120_000
     client: Client = {}
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from streamnb.base import POLL_BYTES_MAX
 from streamnb.errors import DataError, DeliveryError, SettingsError, StreamnbError
 from streamnb.storage.files import sync_directory, write_all
 from streamnb.storage.os_errors import storage_error, translated
 
 _CHUNK_BYTES = 1 << 18  # per read; a pipe gives at most 64 KiB at once
-_LINES_BYTES_MAX = 1 << 24  # `read_lines` stops after this many bytes, even with fewer lines than requested
 
 # Lines in
 
@@ -42,7 +42,8 @@ class LongLine:
 class LineReader:
     r"""Reads lines of a file or pipe without their terminator, ``\n`` or ``\r\n``; made by `open_lines`.
 
-    Memory stays below about 16 MiB plus one line of `line_bytes_max`, whatever the input holds.
+    Memory stays below about `POLL_BYTES_MAX` bytes plus one line of `line_bytes_max`, whatever the input
+    holds.
     """
 
     def __init__(self, raw: io.FileIO, name: str, line_bytes_max: int) -> None:
@@ -72,8 +73,9 @@ class LineReader:
     def read_lines(self, n: int, timeout_ms: int | None = None) -> list[bytes | LongLine]:
         """Return at most `n` lines, and none only at the end or after `timeout_ms`.
 
-        From a pipe or terminal it returns as soon as at least one line is complete. The last line need not
-        end in a newline. A failure is raised only after the lines before it were returned.
+        It returns fewer than `n` once it has read `POLL_BYTES_MAX` bytes, and from a pipe or terminal as
+        soon as at least one line is complete. The last line need not end in a newline. A failure is raised
+        only after the lines before it were returned.
 
         Parameters
         ----------
@@ -92,7 +94,7 @@ class LineReader:
         deadline_s = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
         taken_bytes = 0
         while len(self._ready) < n and not self._at_end and self._failure is None:
-            if self._ready and (self._live or taken_bytes >= _LINES_BYTES_MAX):
+            if self._ready and (self._live or taken_bytes >= POLL_BYTES_MAX):
                 break
             chunk = self._read(deadline_s)
             if chunk is None:

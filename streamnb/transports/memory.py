@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from streamnb.base import Headers, Partition, RecordBatch, Start
+from streamnb.base import POLL_BYTES_MAX, Headers, Partition, RecordBatch, Start, record_bytes
 from streamnb.errors import DeliveryError, PositionError
 from streamnb.transports.positions import check_positions
 
@@ -187,8 +187,13 @@ class MemorySource:
         self._check_positions()
         log = self._log
         taken: dict[int, list[MemoryRecord]] = {}
-        n = 0
-        while self._cursor < len(log.elements) and n < records_max and not self._finished:
+        n = n_bytes = 0
+        while (
+            self._cursor < len(log.elements)
+            and n < records_max
+            and n_bytes < POLL_BYTES_MAX
+            and not self._finished
+        ):
             element = log.elements[self._cursor]
             if isinstance(element, Mark):
                 if self._cursor not in log.spent:
@@ -201,6 +206,7 @@ class MemorySource:
             elif element.offset >= self._positions[element.partition]:
                 taken.setdefault(element.partition, []).append(element)
                 n += 1
+                n_bytes += record_bytes(element.value, element.key, element.headers)
             self._cursor += 1
         for number, records in taken.items():
             self._positions[number] = records[-1].offset + 1

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 LINGER_MS = 20
 BATCH_BYTES = 256 * 1024
 IN_FLIGHT_MAX = (
-    20_000  # records: the clients buffer without bound; large ones reach `in_flight_bytes_max` before
+    20_000  # records: the clients buffer without bound; large ones reach `IN_FLIGHT_BYTES_MAX` before
 )
 
 TOO_LARGE_HINT = (

@@ -35,7 +35,7 @@ from streamnb.wire.json_faults import json_fault
 
 OWN = "streamnb."  # prefix of the headers that streamnb adds to dead letters
 KEY_BYTES_MAX = 65_536  # a score carries its record's key, and a larger one could exceed the broker's limit
-PARSED_BYTES = 4 << 20  # of a poll that are parsed at a time; a record is at most `message.bytes_max`
+PARSED_BYTES = 2 << 20  # of a poll that are parsed at a time; a record is at most `message.bytes_max`
 HEADERS_MAX = 1_000  # no header is needed to score a record, and a dead letter carries them all
 
 _ABSENT = frozenset({NoneType})

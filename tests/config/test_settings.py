@@ -21,9 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb import __version__, load
+from streamnb.base.limits import DECOMPRESSED_BYTES_MAX
 from streamnb.base.snapshot import Snapshot, differences
 from streamnb.config import (
     Settings,
+    buffer_bytes_max,
     build_decoder,
     build_engine,
     build_model,
@@ -58,7 +60,6 @@ from streamnb.naive_bayes.event_models.smoothing import Laplace
 from streamnb.storage import snapshot_file, write_snapshot
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports import jsonl, topics
-from streamnb.transports.kafka import source as kafka_source
 from streamnb.wire import message
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -371,7 +372,7 @@ FIXED_VALUES = {
     "snapshots.failures_max": Pace().snapshot_failures_max,
     "sink.in_flight_max": topics.IN_FLIGHT_MAX,
     "dead_letters.sink.in_flight_max": topics.IN_FLIGHT_MAX,
-    "source.decompressed_bytes_max": kafka_source.DECOMPRESSED_BYTES_MAX,
+    "source.decompressed_bytes_max": DECOMPRESSED_BYTES_MAX,
     "source.line_bytes_max": jsonl.LINE_BYTES_MAX,
     "guard.window_records": guard.WINDOW_RECORDS,
     "evaluation.window_messages": live.WINDOW_MESSAGES,
@@ -382,6 +383,26 @@ FIXED_VALUES = {
     "prior.smoothing": LearnedPrior().smoothing,
     "forgetting.time_skew_max_s": Forgetting().time_skew_max_s,
 }
+
+
+def test_F10_the_bytes_that_are_held_follow_from_the_settings(tmp_path: Path) -> None:
+    """Of a file only a poll is held; limits of the clients and sinks may be set."""
+    path = tmp_path / "streamnb.toml"
+    path.write_text('[source]\nkind = "jsonl"\npath = "-"\n[sink]\nkind = "jsonl"\npath = "-"\n')
+    assert set(buffer_bytes_max(load_settings(path)).values()) == {8 << 20, 0}
+
+    path.write_text(
+        '[source]\nkind = "confluent"\ntopics = ["a"]\nclient = { queued.max.messages.kbytes = 1024 }\n'
+        '[confluent]\nfetch.max.bytes = 3145728\n[sink]\nkind = "kafka"\ntopic = "b"\n'
+        'in_flight_bytes_max = 1000\n[dead_letters.sink]\nkind = "confluent"\ntopic = "c"\n'
+    )
+    assert buffer_bytes_max(load_settings(path)) == {
+        "poll": 8 << 20,
+        "fetched": 4 << 20,
+        "decompressed": 0,
+        "scores": 1000,
+        "dead letters": 16 << 20,
+    }
 
 
 def test_a_fixed_value_is_what_the_code_does() -> None:

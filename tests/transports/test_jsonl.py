@@ -11,10 +11,12 @@ import os
 import random
 import time
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
+from streamnb.base.limits import POLL_BYTES_MAX
 from streamnb.base.protocols import Sink, Source, Start
 from streamnb.base.record import Partition, RecordBatch, Unreadable
 from streamnb.errors import DataError, DeliveryError, PositionError, SettingsError, StorageError
@@ -106,6 +108,22 @@ def test_a_file_is_resumed_at_its_line(tmp_path: Path, name: str, position: int)
     assert [batch.next_offset for batch in batches] == [min(end, 10) for end in range(position + 4, 14, 4)][
         : len(batches)
     ]
+
+
+def test_F9_a_poll_is_bounded_in_bytes(tmp_path: Path) -> None:
+    """The source has finished only after the last of several polls, and no line is lost between two."""
+    lines = [b"%d %s" % (i, bytes(1 << 20)) for i in range(20)]
+    source = JsonlSource(written(tmp_path / "a.jsonl", b"\n".join(lines)))
+    source.open({}, "earliest")
+
+    batches = poll_all(source)
+
+    assert [value for batch in batches for value in batch.values] == lines
+    assert len(batches) == 3
+    assert max(sum(len(value or b"") for value in batch.values) for batch in batches) < POLL_BYTES_MAX + (
+        2 << 20
+    )
+    assert [batch.next_offset for batch in batches] == list(accumulate(map(len, batches)))
 
 
 def test_opening_again_begins_again(tmp_path: Path) -> None:

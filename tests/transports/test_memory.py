@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from streamnb.base.limits import POLL_BYTES_MAX
 from streamnb.base.protocols import Clock, Sink, Source, Start
-from streamnb.base.record import Partition
+from streamnb.base.record import HEADER_BYTES, Partition
 from streamnb.errors import DeliveryError, PositionError
 from streamnb.transports.memory import CRASH, END, Crash, MemoryClock, MemoryLog, MemorySink, MemorySource
 
@@ -48,6 +49,25 @@ def test_a_batch_holds_all_columns_of_a_partition() -> None:
     assert source.poll(100, 0) == []
     assert source.end_offsets() == {P0: 1, P1: 2}
     assert not source.finished()
+
+
+def test_F9_a_poll_is_bounded_in_bytes() -> None:
+    """The record that reaches the limit is the poll's last, and a record larger than the limit is read."""
+    log, third = MemoryLog(), POLL_BYTES_MAX // 3
+    sizes = [third, third, third, third, 4 * POLL_BYTES_MAX, 1, 1]
+    for size in sizes:
+        log.append(bytes(size))
+    log.append(b"", headers=[("", b"")] * (POLL_BYTES_MAX // HEADER_BYTES + 1))
+    log.append(b"last")
+    source = MemorySource(log)
+    source.open({}, "earliest")
+
+    assert [[len(value or b"") for value in drain(source)] for _ in range(4)] == [
+        sizes[:4],
+        sizes[4:5],
+        [1, 1, 0],
+        [4],
+    ]
 
 
 def test_a_poll_takes_records_in_the_order_they_were_appended() -> None:

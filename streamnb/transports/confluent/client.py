@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
+from streamnb.base import FETCHED_BYTES_MAX
 from streamnb.errors import SettingsError, TransportError
 from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_partitions
 
@@ -29,6 +30,16 @@ log = logging.getLogger("kafka.librdkafka")
 CONNECT_TIMEOUT_MS = 30_000  # librdkafka's own default for `socket.connection.setup.timeout.ms`
 REQUEST_TIMEOUT_S = 30.0
 STEP_S = 0.5  # each request while connecting; between two, a failed authentication is noticed
+
+BOUNDS: Mapping[str, object] = {
+    "queued.max.messages.kbytes": FETCHED_BYTES_MAX // 2 >> 10,
+    "fetch.max.bytes": FETCHED_BYTES_MAX // 2,
+    # A queued message takes some 500 bytes more than its content, which the first limit does not count.
+    "queued.min.messages": 20_000,
+    # With a full queue librdkafka fetches again after this time, by default after a second.
+    "fetch.queue.backoff.ms": 10,
+}
+"""Bounds on what a consumer reads ahead: half of `FETCHED_BYTES_MAX` queued, half in an answer."""
 
 _NO_GROUP = OWNED_BY_BOTH["group.instance.id"]
 _ACKNOWLEDGED = OWNED_BY_BOTH["acks"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from streamnb.base import Headers
+from streamnb.base import IN_FLIGHT_BYTES_MAX, Headers
 from streamnb.transports.confluent.client import (
     Errors,
     brokers,
@@ -15,7 +15,13 @@ from streamnb.transports.confluent.client import (
     librdkafka_settings,
     reason,
 )
-from streamnb.transports.topics import BATCH_BYTES, IN_FLIGHT_MAX, LINGER_MS, TopicSink, log
+from streamnb.transports.topics import (
+    BATCH_BYTES,
+    IN_FLIGHT_MAX,
+    LINGER_MS,
+    TopicSink,
+    log,
+)
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  as in source.py
 
@@ -56,7 +62,7 @@ class ConfluentSink(TopicSink):
         client: Mapping[str, object],
         *,
         in_flight_max: int = IN_FLIGHT_MAX,
-        in_flight_bytes_max: int = 64 << 20,
+        in_flight_bytes_max: int = IN_FLIGHT_BYTES_MAX,
         delivery_timeout_ms: int = 120_000,
     ) -> None:
         settings = librdkafka_settings(client)

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from streamnb.base import Partition, RecordBatch, Start
 from streamnb.errors import TransportError
 from streamnb.transports.confluent.client import (
+    BOUNDS,
     REQUEST_TIMEOUT_S,
     Errors,
     brokers,
@@ -35,7 +36,7 @@ from streamnb.transports.confluent.client import (
     translated,
 )
 from streamnb.transports.confluent.error_codes import DAMAGED, END, GONE, LEADERLESS, RETRIED
-from streamnb.transports.confluent.records import batch_of
+from streamnb.transports.confluent.records import Read, batch_of, taken
 from streamnb.transports.confluent.sink import ConfluentSink
 from streamnb.transports.topics import TopicSource, position_lost, starting_positions
 
@@ -44,7 +45,6 @@ from confluent_kafka import (  # isort: skip  the client module reports a missin
     IsolationLevel,
     KafkaError,
     KafkaException,
-    Message,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # isort: skip
@@ -165,12 +165,7 @@ class ConfluentSource(TopicSource):
         if time.monotonic() >= self._look_at_written_s:
             self._look_at_written(self._consumer)
         with translated("Reading", self._settings):
-            # `consume` alone would wait for all `records_max` records. `poll` waits only for the first.
-            first = self._consumer.poll(timeout_ms / 1000)
-            if first is None:
-                return []
-            messages = [first, *self._consumer.consume(records_max - 1, 0)] if records_max > 1 else [first]
-        batches = self._batches(messages)
+            batches = self._batches(taken(self._consumer, records_max, timeout_ms))
         if self._failure is not None and not batches:
             raise self._failure
         return batches
@@ -213,19 +208,20 @@ class ConfluentSource(TopicSource):
                 self._consumer.assign(every)
         return begin
 
-    def _batches(self, messages: Iterable[Message]) -> list[RecordBatch]:
+    def _batches(self, found: Iterable[Read]) -> list[RecordBatch]:
         """Return the messages before the first failure, one batch per partition, and keep that failure."""
-        records: dict[tuple[str, int], list[Message]] = {}
+        records: dict[tuple[str, int], list[Read]] = {}
         ends: dict[tuple[str, int], int] = {}
-        for message in messages:
+        for one in found:
+            message, _ = one
             error = message.error()
             # A tuple is quicker to make than a `Partition`.
             place = (message.topic() or "", message.partition())
             if error is None:
                 if place in records:
-                    records[place].append(message)
+                    records[place].append(one)
                 else:
-                    records[place] = [message]
+                    records[place] = [one]
             elif error.code() == END:
                 # The offset of the next fetch, behind transaction markers and compacted records.
                 ends[place] = message.offset()
@@ -235,10 +231,10 @@ class ConfluentSource(TopicSource):
                     break  # the messages behind a damaged batch may come from arbitrary offsets
         batches = []
         for place in records | ends:
-            partition, found = Partition(*place), records.get(place, [])
-            next_offset = max(ends.get(place, 0), found[-1].offset() + 1 if found else 0)
+            partition, read_here = Partition(*place), records.get(place, [])
+            next_offset = max(ends.get(place, 0), read_here[-1][0].offset() + 1 if read_here else 0)
             if next_offset > self._next_offsets[partition]:
-                batches.append(batch_of(partition, found, next_offset))
+                batches.append(batch_of(partition, read_here, next_offset))
                 self._next_offsets[partition] = next_offset
         return batches
 
@@ -343,7 +339,7 @@ class ConfluentSource(TopicSource):
     def _new_consumer(self, **more: object) -> Consumer:
         return build(
             Consumer,
-            {**self._settings, **more},
+            {**BOUNDS, **self._settings, **more},
             self._errors,
             group_id=self._group or NO_GROUP,
             enable_auto_commit=False,

@@ -44,7 +44,8 @@ def unpack(batch: DefaultRecordBatch, bytes_max: int) -> None:
         raise CorruptRecordError(what) from None
     except Exception as error:
         raise CorruptRecordError(f"the batch cannot be decompressed: {error}") from error
-    batch._buffer, batch._pos, batch._decompressed = bytearray(unpacked), 0, True
+    # The client copies it to a bytearray, and from that each value twice.
+    batch._buffer, batch._pos, batch._decompressed = unpacked, 0, True
 
 
 class _TooLarge(Exception):  # noqa: N818 it never leaves this module

@@ -1,4 +1,4 @@
-"""A consumer that skips a record it cannot decode and reports the exact offsets that it skipped.
+"""A consumer that bounds the bytes of a poll, and reports the offsets of a record that it cannot decode.
 
 kafka-python 3.0.12 raises from ``poll`` for a header name that is not UTF-8 or a batch with a wrong checksum.
 Its next ``poll`` then never returns: the generator that reads the batch has ended, and the client keeps
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord, Fetcher
@@ -20,15 +21,25 @@ from kafka.record.abc import ABCRecord, ABCRecordBatch
 from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import decode_varint
 
-from streamnb.base import Unreadable
+from streamnb.base import HEADER_BYTES, POLL_BYTES_MAX, Unreadable
 from streamnb.transports.kafka.decompression import unpack
 
 Note = Callable[[int, int, Exception], None]
 """A function that records unreadable offsets: the first, the one after the last, and the cause."""
 
 
+class _Budget:
+    """How many bytes of records the current poll may still return."""
+
+    def __init__(self) -> None:
+        self.left = POLL_BYTES_MAX
+
+
 class Consumer(KafkaConsumer):  # type: ignore[misc]
-    """kafka-python's consumer, with a ``poll`` that does not raise for a record that cannot be decoded."""
+    """kafka-python's consumer, with a ``poll`` that does not raise for a record that cannot be decoded.
+
+    Nor does it return more than `POLL_BYTES_MAX` bytes of records, and the last of them.
+    """
 
     def __init__(self, *, decompressed_bytes_max: int, **configs: object) -> None:
         super().__init__(**configs)
@@ -36,9 +47,31 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
         # without this line the broker would create a misspelt topic.
         self._cluster.config["allow_auto_create_topics"] = False
         self._unreadable: list[tuple[TopicPartition, Unreadable]] = []
-        self._fetcher.PartitionRecords = partial(_PartitionRecords, self._unreadable, decompressed_bytes_max)
+        self._budget = _Budget()
+        self._fetcher.PartitionRecords = partial(
+            _PartitionRecords, self._budget, self._unreadable, decompressed_bytes_max
+        )
+        self._append_records = self._fetcher._append
+        self._fetcher._append = self._append_within_budget
         self._ask_for_offsets = self._fetcher._send_list_offsets_requests
         self._fetcher._send_list_offsets_requests = self._offsets_of_all
+
+    def poll(self, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return records of each partition, at most `POLL_BYTES_MAX` bytes and `max_records` of them."""
+        self._budget.left = POLL_BYTES_MAX
+        found: dict[TopicPartition, list[ConsumerRecord]] = super().poll(timeout_ms, max_records)
+        return found
+
+    def _append_within_budget(
+        self, drained: object, part: object, max_records: int, update_offsets: bool
+    ) -> int:
+        """Take records, and return that there were `max_records`, which ends the poll, if it is full."""
+        n: int = self._append_records(drained, part, max_records, update_offsets)
+        return n if self._budget.left > 0 else max_records
+
+    def bound_fetches(self, bytes_max: int) -> None:
+        """Set how many bytes of a partition later fetches request."""
+        self._fetcher.config["max_partition_fetch_bytes"] = bytes_max
 
     async def _offsets_of_all(self, timestamps: Mapping[TopicPartition, int]) -> object:
         """Look up offsets, or raise the retriable `StaleMetadata` while a partition has no leader.
@@ -72,15 +105,37 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
     def __init__(
         self,
+        budget: _Budget,
         unreadable: list[tuple[TopicPartition, Unreadable]],
         decompressed_bytes_max: int,
         *args: object,
         **configs: object,
     ) -> None:
+        self._budget = budget
         self._unreadable = unreadable
         self._decompressed_bytes_max = decompressed_bytes_max
         self._noted_until = 0
         super().__init__(*args, **configs)
+
+    def take(self, n: int) -> list[ConsumerRecord]:
+        """Return the next records, at most `n`; the record that uses up the poll's budget is the last one."""
+        self._maybe_raise_next_inline_exception()
+        records: list[ConsumerRecord] = []
+        budget, read = self._budget, self.bytes_read
+        left = budget.left + read  # a comparison with the client's own sum costs less than a sum of ours
+        try:
+            for record in islice(self.record_iterator, n):
+                records.append(record)
+                if record.headers:
+                    left -= HEADER_BYTES * len(record.headers)
+                if self.bytes_read >= left:
+                    break
+        except Exception as error:
+            if not records:
+                raise
+            self._next_inline_exception = error  # the next call raises it, as in the client's own method
+        budget.left = left - self.bytes_read
+        return records
 
     def _note(self, first_offset: int, next_offset: int, error: Exception) -> None:
         # A fetch returns whole batches: the offsets before the requested one were reported earlier.

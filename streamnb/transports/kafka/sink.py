@@ -16,7 +16,7 @@ from typing import Protocol
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
-from streamnb.base import Headers
+from streamnb.base import IN_FLIGHT_BYTES_MAX, Headers
 from streamnb.errors import DeliveryError
 from streamnb.transports.kafka.client import brokers, describe_topics, kafka_python_settings
 from streamnb.transports.kafka.producer import (
@@ -67,7 +67,7 @@ class KafkaSink(TopicSink):
         client: Mapping[str, object],
         *,
         in_flight_max: int = IN_FLIGHT_MAX,
-        in_flight_bytes_max: int = 64 << 20,
+        in_flight_bytes_max: int = IN_FLIGHT_BYTES_MAX,
         delivery_timeout_ms: int = 120_000,
         transactions: _Transactions | None = None,
     ) -> None:

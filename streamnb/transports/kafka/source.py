@@ -25,7 +25,7 @@ from kafka.errors import (
 from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
-from streamnb.base import Headers, Partition, RecordBatch, Start
+from streamnb.base import DECOMPRESSED_BYTES_MAX, FETCHED_BYTES_MAX, Headers, Partition, RecordBatch, Start
 from streamnb.errors import TransportError
 from streamnb.transports.kafka.client import (
     brokers,
@@ -44,9 +44,7 @@ __all__ = ["KafkaSink", "KafkaSource", "create_topics", "describe_topics"]
 
 log = logging.getLogger(__name__)
 
-DECOMPRESSED_BYTES_MAX = (
-    64 << 20
-)  # a hostile batch of 1 MB can decompress to 1 GB; honest ones stay far below
+PARTITION_FETCH_BYTES_MAX = 1 << 20  # the client's default; many partitions get less each
 RETRY_BUDGET_S = 120.0  # how long polls may raise only retriable errors before the source gives up
 RETRY_PAUSE_S = 0.1
 COMMIT_BUDGET_S = 3.0  # short, because only lag tools need the commit and the stream waits for it
@@ -119,7 +117,7 @@ class KafkaSource(TopicSource):
         if self._consumer is None:
             self._consumer = connect(
                 Consumer,
-                {"metrics_enabled": False, **self._settings},
+                {"metrics_enabled": False, "fetch_max_bytes": FETCHED_BYTES_MAX, **self._settings},
                 group_id=None,
                 enable_auto_commit=False,
                 auto_offset_reset="none",
@@ -144,11 +142,21 @@ class KafkaSource(TopicSource):
                 {Partition(*one): offset for one, offset in end.items()},
                 at_time,
             )
-            consumer.assign(partitions)
+            self._assign(consumer, partitions)
             for partition, offset in positions.items():
                 consumer.seek(TopicPartition(*partition), offset)
         self._next_offsets = {TopicPartition(*partition): offset for partition, offset in positions.items()}
         return dict(sorted(positions.items()))
+
+    def _assign(self, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        """Assign the partitions, and divide the bytes that fetches may take among them.
+
+        The client holds one fetch of each partition, however many brokers send them.
+        """
+        if "max_partition_fetch_bytes" not in self._settings:
+            share = FETCHED_BYTES_MAX // max(1, len(partitions))
+            consumer.bound_fetches(min(share, PARTITION_FETCH_BYTES_MAX))
+        consumer.assign(partitions)
 
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
         """Return one batch for each partition whose position advanced, even if only over a gap.
@@ -208,7 +216,7 @@ class KafkaSource(TopicSource):
             names = ", ".join(f"{topic}-{number}" for topic, number in new)
             log.warning("New partitions %s cannot be read yet: %s", names, error)
             return {}
-        self._consumer.assign([*self._next_offsets, *new])  # keeps the positions of the others
+        self._assign(self._consumer, [*self._next_offsets, *new])  # keeps the positions of the others
         for partition, offset in begin.items():
             self._consumer.seek(partition, offset)
         self._next_offsets |= begin
