@@ -39,6 +39,7 @@ def score(
             partition=records.partition,
             offsets=[records.offsets[row] for row in messages.rows],
             abstained=settings.output.abstain.reasons(scores),
+            top_classes=settings.output.top_classes,
         )
         out.writelines(value + b"\n" for value in values)
         out.flush()

@@ -1,7 +1,8 @@
 """A bound on what the names of all classes together add to a score.
 
-Every score lists every class, in several tables. `model.classes_max` bounds their number and the decoder the
-length of each; where an operator allows many classes, the product could still exceed what a broker takes.
+With a high `output.top_classes` every score lists every class, in several tables. `model.classes_max` bounds
+their number and the decoder the length of each; where an operator allows many classes, the product could
+still exceed what a broker takes. The bound does not depend on `top_classes`, which may change at any start.
 A label that would exceed it is refused as one past `classes_max` is: by the classes alone, so that records
 that are read again after a crash are decided in the same way.
 """

@@ -31,7 +31,7 @@ _DETAILS = {
     Flag.CERTAIN: "Its label was not learned: its probability was `guard.learn_below` or more already.",
 }
 _CUT = (
-    "and lists only the likeliest class. Shorten the class names, set a lower `model.classes_max`, or raise "
+    "and lists only the likeliest class. Shorten the class names, set a lower `output.top_classes`, or raise "
     "the limit of topic and client as well."
 )
 
@@ -159,6 +159,7 @@ class Processing:
             offsets=offsets,
             states=states,
             abstained=abstained,
+            top_classes=self.output.top_classes,
         )
         if abstained is not None:
             self.metrics.abstain(abstained)
@@ -177,6 +178,7 @@ class Processing:
                 partition=partition,
                 offsets=[offsets[i]],
                 abstained=None if abstained is None else abstained[i : i + 1],
+                top_classes=1,
             )
         if values:
             self.delivery.sink.publish(partition.number, values, keys, [()] * len(values))

@@ -7,7 +7,7 @@ have in common.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -21,6 +21,7 @@ from streamnb.wire.abstention import PREDICTED, REASONS, Abstain
 from streamnb.wire.field_values import Id
 from streamnb.wire.message import KEY_BYTES_MAX
 from streamnb.wire.template import Column, Table, filled
+from streamnb.wire.top_classes import TOP_CLASSES, TopClasses
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,6 +40,8 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         again.
     abstain : Abstain
         When a score names no class.
+    top_classes : int
+        How many classes a score lists: the likeliest ones, and the summed posterior of the others.
     bytes_max : int
         A score that is larger, with its key, lists only the likeliest class.
     """
@@ -48,14 +51,17 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     explanation: int = 0
     state: bool = False
     abstain: Abstain = Abstain()
+    top_classes: int = TOP_CLASSES
     bytes_max: int = 900_000
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` for a negative number of tokens, or a limit that a cut score may exceed."""
+        """Raise ``ValueError`` for a number out of its range, or a limit that a cut score may exceed."""
         if self.bytes_max < 2 * KEY_BYTES_MAX:
             raise ValueError(f"`bytes_max` must be at least {2 * KEY_BYTES_MAX}: a key takes half of it")
         if self.explanation < 0:
             raise ValueError("`explanation` must not be below 0")
+        if self.top_classes < 1:
+            raise ValueError("`top_classes` must be at least 1: a score lists the class that it predicts")
 
 
 def encode_scores(
@@ -67,6 +73,7 @@ def encode_scores(
     offsets: Sequence[int],
     states: Sequence[Mapping[str, int]] | None = None,
     abstained: NDArray[np.int64] | None = None,
+    top_classes: int = TOP_CLASSES,
 ) -> list[bytes]:
     """Return scores as JSON, one object per row.
 
@@ -85,6 +92,8 @@ def encode_scores(
         For each row, the next offset per partition of the records that the model had learned.
     abstained : ndarray of int64, shape (n,), optional
         The result of `Abstain.reasons`: which rows name no class, and why.
+    top_classes : int
+        How many classes a row lists at most.
 
     Returns
     -------
@@ -131,36 +140,61 @@ def encode_scores(
         if abstained is not None:
             for row in np.flatnonzero(abstained[rows] != PREDICTED).tolist():
                 predictions[row] = b"null"
+        top = None
+        if len(known) > top_classes:
+            top = TopClasses.of(known, scores.posterior[rows, columns], top_classes)
         parts: list[Column] = [
             id_texts[rows],
             predictions,
-            _numbers(scores.posterior[rows, columns]),
-            _numbers(scores.log_odds[rows, columns]),
+            *_by_class(scores.posterior[rows, columns], top),
+            *([] if top is None else [_numbers(top.others[:, None])]),
+            *_by_class(scores.log_odds[rows, columns], top),
             _numbers(tokens[rows]),
-            _counts(scores.learned_by_class[rows, columns]),
+            *_by_class(scores.learned_by_class[rows, columns], top, _counts),
             Table(_json(list(offsets[rows]))[1:-1], 1),
             flag_texts[rows],
         ]
         if scores.raw_posterior is not None:
-            parts.append(_numbers(scores.raw_posterior[rows, columns]))
+            parts += _by_class(scores.raw_posterior[rows, columns], top)
         parts += [tail[rows] for tail in tails]
-        template = _template(known, model, partition, scores.raw_posterior is not None, len(tails))
+        keys = [_json(name) + b":" for name in known] if top is None else [_PLACE] * top_classes
+        template = _template(
+            keys,
+            model,
+            partition,
+            others=top is not None,
+            raw=scores.raw_posterior is not None,
+            tails=len(tails),
+        )
         values += _filled(template, parts)
     return values
 
 
-def _template(known: Sequence[str], model: str, partition: Partition, raw: bool, tails: int) -> list[bytes]:
+def _template(
+    keys: Sequence[bytes], model: str, partition: Partition, *, others: bool, raw: bool, tails: int
+) -> list[bytes]:
     """Return the JSON of a score in pieces, cut wherever rows differ.
 
-    `tails` is the number of optional fields at the end, each of which a row may leave empty.
+    Parameters
+    ----------
+    keys : sequence of bytes
+        Of each class that is listed, its name as a JSON key, or `_PLACE` where rows list different classes.
+    model, partition
+        Those of `encode_scores`.
+    others : bool
+        Whether there are classes that are not listed.
+    raw : bool
+        Whether there is a raw posterior.
+    tails : int
+        The number of optional fields at the end, each of which a row may leave empty.
     """
-    by_class = b",".join(_json(name) + b":" + _PLACE for name in known)
+    by_class = b",".join(key + _PLACE for key in keys)
     address = _json({"model": model, "source": {"topic": partition.topic, "partition": partition.number}})
     template = b"".join(
         [
             b'{"id":%b,"prediction":%b,"posterior":{' % (_PLACE, _PLACE),
             by_class,
-            b'},"log_odds":{',
+            b'},"other_classes":%b,"log_odds":{' % _PLACE if others else b'},"log_odds":{',
             by_class,
             b'},"known_tokens":%b,"unknown_tokens":%b,"learned":%b' % (_PLACE, _PLACE, _PLACE),
             b',"learned_by_class":{',
@@ -194,6 +228,13 @@ def _counts(table: Floats) -> Table:
         return _numbers(table.astype(np.int64))
     text, width = _numbers(table)
     return Table((text + b",").replace(b".0,", b",")[:-1], width)
+
+
+def _by_class(
+    table: Floats, top: TopClasses | None, write: Callable[[Floats], Table] = _numbers
+) -> list[Column]:
+    """Return a table's columns: of all classes, or of the likeliest ones with a JSON key before each."""
+    return [write(table)] if top is None else top.with_keys(write(top.taken(table)))
 
 
 def _json_of_each(values: Sequence[str | int]) -> list[bytes]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+import operator
 from importlib.resources import files
 from typing import Any
 
@@ -62,8 +64,10 @@ def published(model: NaiveBayes, fields: Fields, label: str | None = None, **als
     assert b"\n" not in data
     score: Fields = json.loads(data, parse_constant=refuse)
     SCORE.validate(score)
-    (plain,) = scores.to_dicts()
-    assert plain == {name: value for name, value in score.items() if name not in ADDED}
+    (plain,) = scores.to_dicts()  # which lists all classes
+    assert "top_classes" in also or plain == {
+        name: value for name, value in score.items() if name not in ADDED
+    }
     return score
 
 
@@ -231,23 +235,33 @@ def test_no_stream_gives_a_score_outside_the_schema(
 
 
 def row_by_row(
-    scores: Scores, ids: list[str | int | None], offsets: list[int], states: list[dict[str, int]] | None
+    scores: Scores,
+    ids: list[str | int | None],
+    offsets: list[int],
+    states: list[dict[str, int]] | None,
+    top_classes: int,
 ) -> list[bytes]:
     """Return what `encode_scores` must return, built with one dict and one call of orjson per row."""
 
     def named(classes: list[str], row: list[float]) -> dict[str, float | None]:
+        by_class = dict(zip(classes, row, strict=False))
         return {
-            label: value if math.isfinite(value) else None for label, value in zip(classes, row, strict=False)
+            label: value if math.isfinite(value) else None
+            for label, value in by_class.items()
+            if label in listed
         }
 
     rows = []
     for i in range(len(scores)):
         classes = [str(label) for label in scores.classes[: scores.n_classes[i]]]
         posterior = dict(zip(classes, scores.posterior[i].tolist(), strict=False))
+        listed = sorted(classes, key=lambda label: (-posterior[label], label))[:top_classes]
+        others = [p for label, p in posterior.items() if label not in listed]
         row: Fields = {
             "id": f"{SOURCE}-{offsets[i]}" if ids[i] is None else ids[i],
             "prediction": likeliest(posterior),
-            "posterior": posterior,
+            "posterior": named(classes, scores.posterior[i].tolist()),
+            **({"other_classes": functools.reduce(operator.add, others, 0.0)} if others else {}),
             "log_odds": named(classes, scores.log_odds[i].tolist()),
             "known_tokens": int(scores.known_tokens[i]),
             "unknown_tokens": int(scores.unknown_tokens[i]),
@@ -255,6 +269,7 @@ def row_by_row(
             "learned_by_class": {
                 label: int(n) if n.is_integer() and n < 2**53 else n
                 for label, n in zip(classes, scores.learned_by_class[i].tolist(), strict=False)
+                if label in listed
             },
             "model": "100 %d",
             "source": {"topic": SOURCE.topic, "partition": SOURCE.number, "offset": offsets[i]},
@@ -324,10 +339,12 @@ def test_a_batch_is_encoded_as_its_rows_are(scores: Scores, data: st.DataObject)
     ids = data.draw(st.lists(IDS, min_size=n, max_size=n))
     offsets = data.draw(st.lists(st.integers(0, 2**62), min_size=n, max_size=n))
     states = [{"mail-0": 7, str(SOURCE): offset} for offset in offsets] if data.draw(st.booleans()) else None
-    told = {"model": "100 %d", "partition": SOURCE}
-    expected = row_by_row(scores, ids, offsets, states)
-    plain = [{name: x for name, x in orjson.loads(row).items() if name not in ADDED} for row in expected]
+    top_classes = data.draw(st.integers(1, len(CLASSES)))
+    told = {"model": "100 %d", "partition": SOURCE, "top_classes": top_classes}
+    whole = row_by_row(scores, ids, offsets, states, len(CLASSES))
+    plain = [{name: x for name, x in orjson.loads(row).items() if name not in ADDED} for row in whole]
     assert json.loads(json.dumps(scores.to_dicts())) == plain
+    expected = row_by_row(scores, ids, offsets, states, top_classes)
     assert encode_scores(scores, ids=ids, offsets=offsets, states=states, **told) == expected  # type: ignore[arg-type]
     rows = sorted(data.draw(st.sets(st.integers(0, n - 1)))) if n else []
     taken = encode_scores(
@@ -338,6 +355,32 @@ def test_a_batch_is_encoded_as_its_rows_are(scores: Scores, data: st.DataObject)
         **told,  # type: ignore[arg-type]
     )
     assert taken == [expected[i] for i in rows]
+
+
+def test_F10_a_score_lists_the_likeliest_classes_and_the_rest_in_one_figure() -> None:
+    """In the model's order, with the predicted class among them; every table lists the same classes."""
+    model = taught(raw=True)
+    for i in range(30):
+        model.learn_one({"text": f"word{i}"}, f"class {29 - i:02}")
+    score = published(model, {"text": "word7 win"}, top_classes=5)
+    whole = published(model, {"text": "word7 win"}, top_classes=100)
+    posterior = whole["posterior"]
+    assert len(posterior) == 32
+    assert "other_classes" not in whole
+    listed = sorted(posterior, key=lambda name: (-posterior[name], name))[:5]
+    assert list(score["posterior"]) == [name for name in posterior if name in listed]
+    assert score["prediction"] == whole["prediction"] == listed[0]
+    for table in ("posterior", "log_odds", "learned_by_class", "raw_posterior"):
+        assert score[table] == {name: whole[table][name] for name in score["posterior"]}
+    assert score["other_classes"] == pytest.approx(1 - sum(score["posterior"].values()), abs=1e-12)
+
+
+def test_of_equal_classes_those_with_the_smallest_names_are_listed() -> None:
+    """As in a prediction: a model without labels predicts a class that its score lists."""
+    model = NaiveBayes(classes=[f"{i:02}" for i in reversed(range(30))])
+    score = published(model, {"text": "win"}, top_classes=3)
+    assert (score["prediction"], list(score["posterior"])) == ("00", ["02", "01", "00"])
+    assert score["other_classes"] == pytest.approx(27 / 30)
 
 
 # ---- the schema of messages
