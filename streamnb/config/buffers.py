@@ -49,9 +49,9 @@ def _fetched(settings: Settings, source: InputSettings | None) -> int:
         return 0
     client = client_settings(settings, source)
     if isinstance(source, ConfluentInput):
-        half = FETCHED_BYTES_MAX // 2
-        queued = int(str(client.get("queued.max.messages.kbytes", half >> 10))) << 10
-        return queued + int(str(client.get("fetch.max.bytes", half)))
+        queued = int(str(client.get("queued.max.messages.kbytes", FETCHED_BYTES_MAX // 2 >> 10))) << 10
+        answer = max(queued, int(str(client.get("message.max.bytes", 0))))  # as librdkafka sets it itself
+        return queued + int(str(client.get("fetch.max.bytes", answer)))
     return int(str(client.get("fetch_max_bytes", FETCHED_BYTES_MAX)))
 
 

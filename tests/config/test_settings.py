@@ -403,6 +403,9 @@ def test_F10_the_bytes_that_are_held_follow_from_the_settings(tmp_path: Path) ->
         "scores": 1000,
         "dead letters": 16 << 20,
     }
+    large = path.read_text().replace("fetch.max.bytes = 3145728", "message.max.bytes = 20971520")
+    path.write_text(large)
+    assert buffer_bytes_max(load_settings(path))["fetched"] == 21 << 20
 
 
 def test_a_fixed_value_is_what_the_code_does() -> None:

@@ -32,8 +32,8 @@ REQUEST_TIMEOUT_S = 30.0
 STEP_S = 0.5  # each request while connecting; between two, a failed authentication is noticed
 
 BOUNDS: Mapping[str, object] = {
+    # librdkafka lowers `fetch.max.bytes` to it, unless the user sets that, or a higher `message.max.bytes`.
     "queued.max.messages.kbytes": FETCHED_BYTES_MAX // 2 >> 10,
-    "fetch.max.bytes": FETCHED_BYTES_MAX // 2,
     # A queued message takes some 500 bytes more than its content, which the first limit does not count.
     "queued.min.messages": 20_000,
     # With a full queue librdkafka fetches again after this time, by default after a second.

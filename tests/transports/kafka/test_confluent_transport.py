@@ -206,6 +206,17 @@ def test_records_removed_under_a_reader_stop_it(
     assert len(refused) == 2
 
 
+def test_a_limit_for_larger_messages_may_be_set(
+    topic: str, client: Client, closing: list[ConfluentSource | ConfluentSink]
+) -> None:
+    """It is for the sink; librdkafka requires that `fetch.max.bytes` is not below it."""
+    send(client, topic, numbered(3))
+    reader = ConfluentSource([topic], {**renamed(client), "message.max.bytes": 20_000_000})
+    closing.append(reader)
+    reader.open({}, "earliest")
+    assert values(drain(reader, pause_ms=1000)) == numbered(3)
+
+
 def test_reading_leaves_no_offset_with_the_group(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:

@@ -123,7 +123,8 @@ def test_F9_empty_headers_count_towards_a_poll(broker: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "partitions", "compression"), [("kafka", 1, "gzip"), ("kafka", 40, None), ("confluent", 8, None)]
+    ("kind", "partitions", "compression"),
+    [("kafka", 1, "gzip"), ("kafka", 40, None), ("confluent", 40, None)],
 )
 def test_F10_the_clients_buffer_a_bounded_number_of_bytes(
     broker: str, kind: str, partitions: int, compression: str | None
