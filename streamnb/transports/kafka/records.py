@@ -38,7 +38,7 @@ class _Budget:
 class Consumer(KafkaConsumer):  # type: ignore[misc]
     """kafka-python's consumer, with a ``poll`` that does not raise for a record that cannot be decoded.
 
-    Nor does it return more than `POLL_BYTES_MAX` bytes of records, and the last of them.
+    A poll ends at the record with which it has `POLL_BYTES_MAX` bytes.
     """
 
     def __init__(self, *, decompressed_bytes_max: int, **configs: object) -> None:
@@ -57,7 +57,7 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
         self._fetcher._send_list_offsets_requests = self._offsets_of_all
 
     def poll(self, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Return records of each partition, at most `POLL_BYTES_MAX` bytes and `max_records` of them."""
+        """Return records of each partition: at most `max_records`, and about `POLL_BYTES_MAX` bytes."""
         self._budget.left = POLL_BYTES_MAX
         found: dict[TopicPartition, list[ConsumerRecord]] = super().poll(timeout_ms, max_records)
         return found
@@ -65,7 +65,7 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
     def _append_within_budget(
         self, drained: object, part: object, max_records: int, update_offsets: bool
     ) -> int:
-        """Take records, and return that there were `max_records`, which ends the poll, if it is full."""
+        """Take records and return their number, or `max_records` if the poll is full, which ends it."""
         n: int = self._append_records(drained, part, max_records, update_offsets)
         return n if self._budget.left > 0 else max_records
 
