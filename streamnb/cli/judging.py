@@ -34,7 +34,7 @@ from streamnb.evaluation import (
     render_report,
 )
 from streamnb.naive_bayes import NaiveBayes, most_informative_tokens
-from streamnb.storage import files, place_of
+from streamnb.storage import check_directory, files, place_of
 
 
 class Judgement(NamedTuple):
@@ -108,7 +108,7 @@ def judge(
         place = place_of(data, 0)
         if place is not None and place == place_of(str(plot), 1):
             raise SettingsError(f"--plot {plot} would overwrite the input.", "Name another file.")
-        files.check_directory(plot)
+        check_directory(plot)
         check_plotly()
     judged, course = judgement.begin(settings), Course()
     steps = evaluate(model, batches_of(history, 100 if plot else 1000), labels(), judged)

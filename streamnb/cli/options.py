@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 def new_file(path: Path) -> Path:
     """Return the path of an option that names a file to write, refusing it before any work is done."""
-    from streamnb.storage import files
+    from streamnb.storage import check_new
 
-    files.check_new(path)
+    check_new(path)
     return path
 
 

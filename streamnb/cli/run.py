@@ -52,6 +52,7 @@ def run(
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    logging.captureWarnings(capture=True)  # the model's, of a category that is text
     logging.getLogger("kafka").setLevel(logging.WARNING if verbose else logging.CRITICAL)
     if not compiled:
         logging.getLogger("streamnb").warning("plain Python, about fifty times slower: %s", reason)

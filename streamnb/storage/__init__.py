@@ -11,6 +11,7 @@ uses it.
   second engine out.
 - `files`: atomic writes and bounded reads; `os_errors` turns an ``OSError`` into a sentence.
 - `lines`: JSON lines, read and appended.
+- `outputs`: checks of a file to write, before the work for it.
 """
 
 from streamnb.storage import files
@@ -34,6 +35,7 @@ from streamnb.storage.lines import (
     place_of,
     silence_stdout,
 )
+from streamnb.storage.outputs import check_directory, check_new
 
 __all__ = [
     "SECTIONS_MAX",
@@ -41,7 +43,9 @@ __all__ = [
     "LineReader",
     "LongLine",
     "SnapshotDirectory",
+    "check_directory",
     "check_kept",
+    "check_new",
     "files",
     "first_line",
     "inspect_directory",

@@ -135,35 +135,6 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def check_new(path: Path) -> None:
-    """Check that a file can be made, before the work whose result it will hold.
-
-    Raises
-    ------
-    StorageError
-        The name exists already, or its directory does not exist or may not be written.
-    """
-    with translated("write", path):
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-    check_directory(path)
-
-
-def check_directory(path: Path) -> None:
-    """Check that the directory of a file exists and may be written.
-
-    Raises
-    ------
-    StorageError
-        It does not, or may not.
-    """
-    with translated("write", path):
-        if not path.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        if not os.access(path.parent, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
 def write_new(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
     """Publish a new read-only file, complete and durable, or leave nothing behind; return its size.
 

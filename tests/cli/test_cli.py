@@ -215,6 +215,29 @@ def test_N9_produce_makes_no_topic_for_a_file_that_cannot_be_read(tmp_path: Path
     assert b"missing: No such file" in done.stderr
 
 
+def test_N5_run_logs_a_category_that_is_text(tmp_path: Path) -> None:
+    """A configuration can list a field of text among the categories by mistake."""
+    lines = [orjson.dumps({"subject": f"about {i}", "label": "ab"[i % 2]}) for i in range(200)]
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join(lines))
+    config = tmp_path / "mail.toml"
+    config.write_text(
+        f"""
+message = {{ text = [], category = ["subject"] }}
+views = [{{ name = "about", reader = {{ kind = "categories", fields = ["subject"] }} }}]
+source = {{ kind = "jsonl", path = "{tmp_path}/in.jsonl" }}
+sink = {{ kind = "jsonl", path = "{tmp_path}/out.jsonl" }}
+dead_letters.sink = {{ kind = "jsonl", path = "{tmp_path}/dead.jsonl" }}
+engine = {{ start = "earliest" }}
+snapshots = {{ directory = "{tmp_path}/snapshots" }}
+"""
+    )
+    done = streamnb("run", str(config), "--until-end")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(b"the category `subject` has 200 values in 200 messages") == 1
+    assert b" WARNING py.warnings: " in done.stderr
+
+
 def test_inspect_and_verify_agree_on_what_was_learned(mail: Path, snapshot: Path) -> None:
     """Verify recomputes the digest that inspect prints, and every labelled message was learned."""
     inspected = orjson.loads(streamnb("snapshot", "inspect", str(snapshot), "--json").stdout)

@@ -60,7 +60,8 @@ class NaiveBayes(BatchAnswers):
     ----------
     views : sequence of View, optional
         By default `streamnb.EVERY_FIELD`: the words of the field ``text``; of all other fields numbers as
-        normals, truth values as flags and strings as categories. For text alone use `streamnb.TEXT_ONLY`,
+        normals, truth values as flags and strings as categories. A warning names a category that is new in
+        most of the first 100 messages learned: it is text or an id. For text alone use `streamnb.TEXT_ONLY`,
         whose posterior is calibrated.
     text : str or sequence of str, optional
         Without `views`: the fields whose words are read, as one text, instead of ``text``.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from streamnb.base import Batch, Label, ScoreRows, Scores, checked_labels
 from streamnb.naive_bayes.model import step
+from streamnb.naive_bayes.model.free_text import warn_of_free_text
 from streamnb.naive_bayes.model.message_features import read_message
 from streamnb.naive_bayes.model.state import State
 
@@ -23,9 +24,14 @@ def step_batch(state: State, batch: Batch, *, score: bool, learn: bool) -> Score
     """
     batch.check_lengths()
     with state.lock:
+        before = state.learned
         if state.driver is not None and not state.explain:
-            return state.driver.step(state, batch, score, learn)
-        return step.step(state, batch, score=score, learn=learn)
+            scores = state.driver.step(state, batch, score, learn)
+        else:
+            scores = step.step(state, batch, score=score, learn=learn)
+        if learn:
+            warn_of_free_text(state, before, stacklevel=3)
+    return scores
 
 
 def step_one(
@@ -46,10 +52,13 @@ def step_one(
         `classes_max`; nothing was learned.
     """
     with state.lock:
+        before = state.learned
         if label is not None:
             state.check_room_for([label])
         if state.driver is not None:
-            return state.without_unlearned(state.driver.one(state, fields, label, weight, at, score))
+            posterior = state.driver.one(state, fields, label, weight, at, score)
+            warn_of_free_text(state, before, stacklevel=3)
+            return state.without_unlearned(posterior)
         if state.decay is not None:
             times = None if at is None else [at]
             scores = step.step(state, Batch(fields, [label], [weight], times), score=score, learn=not score)
@@ -60,4 +69,5 @@ def step_one(
             message = read_message(state.views, state.tokenizer, fields, 0)
             step.step_message(state, rows, message, label, weight, score=score)
             last = rows.last_posterior if score else []
+        warn_of_free_text(state, before, stacklevel=3)
         return state.without_unlearned(dict(zip(state.classes, last, strict=True))) if score else {}
