@@ -39,8 +39,11 @@ def warn_of_free_text(state: State, learned_before: int, stacklevel: int) -> Non
 
 
 def _new_in_most(state: State) -> Iterator[tuple[str, int]]:
-    for statistic in state.token_statistics().values():
-        if isinstance(statistic.tally, FieldTotals):
-            for field, total in statistic.tally.fields.items():
+    statistics = state.token_statistics()
+    for view in state.views:
+        if getattr(view.reader, "field", "") or view.name not in statistics:
+            continue  # a mapping of categories is nothing that a default has chosen
+        if isinstance(tally := statistics[view.name].tally, FieldTotals):
+            for field, total in tally.fields.items():
                 if total.states > NEW_SHARE * state.learned:
                     yield field, total.states
