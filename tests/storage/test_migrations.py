@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
@@ -260,7 +259,7 @@ def test_the_shorthands_of_version_1_1_are_blocks_in_settings_and_statistics() -
     assert lane.event_model == Categorical(Dirichlet(2.0), "smooth")
     assert settings.views[2].reader == Numbers(fields=("amount",))
     written = cast("dict[str, Any]", snapshot.reading["event_models"])
-    assert written["lane"] == msgspec.to_builtins(lane.event_model)
+    assert written["lane"] == lane.reading_settings
 
 
 @pytest.mark.parametrize("pure", [False, True], ids=["in order", "damaged"])

@@ -172,6 +172,6 @@ def reading_settings(state: State) -> dict[str, object]:
         "classes_max": state.classes_max,
         "declared": list(state.declared),
         "max_tokens": state.max_tokens,
-        "event_models": {view.name: msgspec.to_builtins(view.event_model) for view in state.views},
+        "event_models": {view.name: view.reading_settings for view in state.views},
         "prior": msgspec.to_builtins(state.prior),
     }

@@ -66,6 +66,8 @@ _SUITS: Mapping[type, tuple[EventModel, tuple[type, ...]]] = {
 }
 """For each reader, the event model it has by default, and those that suit it."""
 
+_LATER = {"norm", "vocabulary_min", "values_min"}  # settings that older snapshots do not have
+
 
 class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A reader of a message and an event model for what it reads.
@@ -223,6 +225,13 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             reader["kind"] = type(self.reader).__name__
         weight = self.formulas.token_weight
         return {"name": self.name, "reader": reader, "weight": weight} | self.formulas.state_settings
+
+    @property
+    def reading_settings(self) -> dict[str, object]:
+        """The event model's settings; those of a later version only where they are set, as above."""
+        settings: dict[str, object] = msgspec.to_builtins(self.event_model)
+        later = set() if self.is_own else _LATER
+        return {name: value for name, value in settings.items() if name not in later or value}
 
 
 @contextmanager
