@@ -346,6 +346,7 @@ class NaiveBayes(BatchAnswers):
 
         Examples
         --------
+        >>> import math
         >>> from streamnb import Gaussian, Numbers
         >>> model = NaiveBayes([View("n", Numbers(), Gaussian(variance=1.0))])
         >>> for x in (1.0, 3.0):

@@ -254,7 +254,7 @@ def test_normed_weights_are_scikit_learns(alpha: float) -> None:
         (lambda: View("f", Flags(), Bernoulli(vocabulary_min=3)), "flags have no vocabulary"),
         (
             lambda: NaiveBayes([View("w", Words(vocabulary=frozenset("a")))], compiled=True),
-            "no compiled twin",
+            "cannot run in compiled code",
         ),
         (
             lambda: NaiveBayes([View("w", Words(), Multinomial(LaplacePerToken({})))], head="calibrated"),
