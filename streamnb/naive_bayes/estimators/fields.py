@@ -289,8 +289,6 @@ class GaussianDiscriminant(Estimator):
         half_life_s: float | None = None,
         half_life_messages: float | None = None,
     ) -> None:
-        if covariance not in {"shared", "class"}:
-            raise ValueError(f'`covariance` must be "shared" or "class", not {covariance!r}')
         self.covariance = covariance
         self.messages_per_coordinate = messages_per_coordinate
         self.prior = prior

@@ -6,16 +6,15 @@ One mechanism serves both a constructor, which is given objects, and a file, whi
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
-from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
-import numpy as np
+
+from streamnb.naive_bayes.features.arguments import check_argument
 
 _CHECKED_BY_STATE = frozenset({"views", "classes"})  # may hold readers of the user's own, or be an array
-_PLAIN = {bool: "True or False", int: "a whole number", float: "a number", str: "a text", NoneType: "None"}
 
 
 def typed_parameters(made: type, given: Mapping[str, object]) -> dict[str, Any]:
@@ -47,31 +46,10 @@ def check_parameter(made: type, name: str, value: object) -> None:
         The value has another type; the error names what is allowed.
     """
     hint = None if name in _CHECKED_BY_STATE else _hints(made).get(name)
-    if hint is None:
-        return
-    try:
-        if isinstance(value, Mapping) and not any(get_origin(each) is Mapping for each in get_args(hint)):
-            raise msgspec.ValidationError("a file may describe a parameter by a table, an argument may not")
-        msgspec.convert(value.item() if isinstance(value, np.generic) else value, hint)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"`{name}` must be {_allowed(hint)}, not {value!r}") from error
+    if hint is not None:
+        check_argument(name, value, hint)
 
 
 @cache
 def _hints(made: type) -> Mapping[str, Any]:
     return get_type_hints(made.__init__)  # type: ignore[misc]
-
-
-def _allowed(hint: Any) -> str:  # noqa: ANN401 - an annotation
-    """Return an annotation in words."""
-    if hint in _PLAIN:
-        return _PLAIN[hint]
-    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        return f"a {hint.__name__}(...)"
-    if get_origin(hint) is Literal:
-        return " or ".join(f'"{value}"' for value in get_args(hint))
-    if get_origin(hint) is Sequence:
-        return "a list of texts"  # the only one that is checked here
-    if get_origin(hint) is Mapping:
-        return "a mapping of names to whole numbers"  # likewise
-    return " or ".join(map(_allowed, get_args(hint)))

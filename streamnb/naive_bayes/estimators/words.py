@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, cast
@@ -381,6 +382,10 @@ class BernoulliNB(_WordsNB):
         self.half_life_s = half_life_s
         self.half_life_messages = half_life_messages
         self.unknown = unknown
+        if not math.isfinite(true_threshold):
+            raise ValueError(f"`true_threshold` must be finite, not {true_threshold!r}")
+        if not 0 <= alpha < math.inf:
+            raise ValueError(f"`alpha` must be 0 or above and finite, not {alpha!r}")
         self._zeros = true_threshold < 0
         self.vocabulary = vocabulary
         self._coin = Beta(alpha, alpha) if smoothing is None else smoothing

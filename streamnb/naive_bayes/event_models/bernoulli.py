@@ -26,6 +26,7 @@ from streamnb.naive_bayes.event_models.base import (
     token_weights,
 )
 from streamnb.naive_bayes.event_models.smoothing import Beta
+from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.features.field_tokens import field_of
 from streamnb.naive_bayes.statistics.absent_words import AbsentWords
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
@@ -81,6 +82,7 @@ class Bernoulli(OncePerMessage, frozen=True, forbid_unknown_fields=True, tag_fie
 
     def __post_init__(self) -> None:
         """Check `vocabulary_min`."""
+        check_fields(self)
         if self.vocabulary_min < 0:
             raise ValueError(f"`vocabulary_min` must be 0 or above, not {self.vocabulary_min}")
 

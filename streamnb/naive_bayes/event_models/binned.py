@@ -9,6 +9,7 @@ import numpy as np
 
 from streamnb.naive_bayes.event_models.base import Draw, EventModel, Shelf, combinations
 from streamnb.naive_bayes.event_models.smoothing import Laplace, Smoothing
+from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.statistics.bin_counts import BinCounts
 from streamnb.naive_bayes.statistics.bin_edges import BINS_MAX, WARM_UP_MAX, FixedEdges
 from streamnb.naive_bayes.statistics.token_counts import PLAIN, Twins
@@ -54,6 +55,7 @@ class Binned(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="kin
 
     def __post_init__(self) -> None:
         """Check `edges`, `bins` and `warm_up`."""
+        check_fields(self)
         if self.edges:
             FixedEdges(self.edges)
         if not (2 <= self.bins <= BINS_MAX and 1 <= self.warm_up <= WARM_UP_MAX):

@@ -23,6 +23,7 @@ from streamnb.naive_bayes.event_models.base import (
     token_weights,
 )
 from streamnb.naive_bayes.event_models.smoothing import Laplace, Smoothing
+from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.features.field_tokens import field_of
 from streamnb.naive_bayes.statistics.field_totals import FieldTotals
 from streamnb.naive_bayes.statistics.token_counts import PLAIN, TokenCounts, Twins
@@ -68,6 +69,7 @@ class Categorical(
 
     def __post_init__(self) -> None:
         """Check `values_min`."""
+        check_fields(self)
         given = self.values_min
         if min(given.values(), default=0) < 0 if isinstance(given, Mapping) else given < 0:
             raise ValueError(f"`values_min` must be 0 or above, not {given!r}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from streamnb.naive_bayes.event_models.base import Draw, EventModel, Line, Shelf
+from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.statistics.moments import Moments
 from streamnb.naive_bayes.statistics.number_block import NumberBlock
 from streamnb.naive_bayes.statistics.token_counts import PLAIN, Twins
@@ -64,6 +65,7 @@ class Gaussian(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="k
 
     def __post_init__(self) -> None:
         """Check the parameters."""
+        check_fields(self)
         if not (math.isfinite(self.pseudo_observations) and self.pseudo_observations >= 0):
             raise ValueError(
                 f"`pseudo_observations` must be 0 or above and finite, not {self.pseudo_observations!r}"

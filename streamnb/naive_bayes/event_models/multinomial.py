@@ -24,6 +24,7 @@ from streamnb.naive_bayes.event_models.base import (
     token_weights,
 )
 from streamnb.naive_bayes.event_models.smoothing import Laplace, LaplacePerToken, NoSmoothing, TokenSmoothing
+from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.statistics.counts import Counted
 from streamnb.naive_bayes.statistics.token_counts import PLAIN, NoTally, TokenCounts, Twins
 
@@ -112,6 +113,7 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
 
     def __post_init__(self) -> None:
         """Check `norm` and `vocabulary_min`."""
+        check_fields(self)
         named = self.smoothing.alphas.values() if isinstance(self.smoothing, LaplacePerToken) else ()
         smoothed = not isinstance(self.smoothing, NoSmoothing) and all(named)
         if self.norm and not (self.complement and smoothed):

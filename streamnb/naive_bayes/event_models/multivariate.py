@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from streamnb.base import Floats
 from streamnb.naive_bayes.event_models.base import Draw, EventModel, Line, Parts, Shelf
 from streamnb.naive_bayes.event_models.gaussian import LOG_ROOT_2_PI
+from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.features.readers import Drawn
 from streamnb.naive_bayes.statistics.inverse_scatter import VARIANCE_MIN, inverted
 from streamnb.naive_bayes.statistics.scatter import Scatter, present
@@ -107,6 +108,7 @@ class Multivariate(EventModel, frozen=True, forbid_unknown_fields=True, tag_fiel
 
     def __post_init__(self) -> None:
         """Check `messages_per_coordinate`."""
+        check_fields(self)
         if not 1.0 <= self.messages_per_coordinate < math.inf:
             found = self.messages_per_coordinate
             raise ValueError(f"`messages_per_coordinate` must be at least 1 and finite, not {found!r}")

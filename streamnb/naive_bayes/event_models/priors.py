@@ -69,7 +69,10 @@ class FixedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
     def __post_init__(self) -> None:
         """Name the classes, and check their probabilities."""
-        named = {_name(label): float(value) for label, value in self.p.items()}
+        try:
+            named = {_name(label): float(value) for label, value in self.p.items()}
+        except (AttributeError, TypeError) as error:
+            raise ValueError(f"`p` must be a mapping of labels to numbers, not {self.p!r}") from error
         if not all(0 <= value < math.inf for value in named.values()) or not any(named.values()):
             raise ValueError(
                 "`p` must be finite, not negative for any class, and above 0 for at least one class, "

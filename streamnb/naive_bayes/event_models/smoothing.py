@@ -12,6 +12,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from streamnb.naive_bayes.features.arguments import check_fields
+
 
 class NoSmoothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="none"):
     """Maximum likelihood: a token that no message of the class contained has probability 0.
@@ -49,6 +51,7 @@ class Laplace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 
     def __post_init__(self) -> None:
         """Check `alpha`."""
+        check_fields(self)
         if not 1e-100 <= self.alpha <= 1e100:
             raise ValueError(f"`alpha` must be above 0, from 1e-100 to 1e100, not {self.alpha!r}")
 
@@ -93,6 +96,7 @@ class LaplacePerToken(
 
     def __post_init__(self) -> None:
         """Check every pseudo-count."""
+        check_fields(self)
         for name, value in [("alpha", self.alpha), *self.alphas.items()]:
             if not 0 <= value <= 1e100:
                 raise ValueError(f"the pseudo-count of {name!r} must be from 0 to 1e100, not {value!r}")
@@ -128,6 +132,7 @@ class Dirichlet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
 
     def __post_init__(self) -> None:
         """Check `mu`."""
+        check_fields(self)
         if not (math.isfinite(self.mu) and self.mu > 0):
             raise ValueError(f"`mu` must be above 0 and finite, not {self.mu!r}")
 
@@ -177,6 +182,7 @@ class Beta(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
 
     def __post_init__(self) -> None:
         """Check `a` and `b`."""
+        check_fields(self)
         for letter, value in (("a", self.a), ("b", self.b)):
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"`{letter}` must be 0 or above and finite, not {value!r}")

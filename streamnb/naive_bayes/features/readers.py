@@ -28,6 +28,7 @@ from typing import ClassVar, Protocol
 
 import msgspec
 
+from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.features.field_tokens import field_of, token_of, value_of
 from streamnb.naive_bayes.features.message import Message
 from streamnb.naive_bayes.features.tokenizer import Text, Tokenizer, check_limits
@@ -213,6 +214,7 @@ class CharacterGrams(TextReader, frozen=True, forbid_unknown_fields=True, tag_fi
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if `n` or `characters_max` is below 1, or a prefix contains a colon."""
         super().__post_init__()
+        check_fields(self)
         check_limits(self.n, self.characters_max)
 
     def read(self, text: Text, tokenizer: Tokenizer) -> Counts:
@@ -238,6 +240,7 @@ class Ends(TextReader, frozen=True, forbid_unknown_fields=True, tag_field="kind"
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if `n` is below 1, or a prefix contains a colon."""
         super().__post_init__()
+        check_fields(self)
         check_limits(self.n)
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:

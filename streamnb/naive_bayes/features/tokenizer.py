@@ -35,6 +35,7 @@ from streamnb.naive_bayes.features.alphabet import (
     kind_page,
     lower,
 )
+from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.features.entities import Whole, WholeReader
 from streamnb.naive_bayes.features.stop_words import stop_words_of, words_fingerprint
 
@@ -134,6 +135,7 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` for a wrong limit, contradicting options or a language without a list."""
+        check_fields(self)
         for name in ("keep_whole", "stop_words"):
             if not isinstance(getattr(self, name), tuple):
                 raise ValueError(f"`{name}` must be a tuple of texts, not {getattr(self, name)!r}")

@@ -25,6 +25,7 @@ from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
 from streamnb.naive_bayes.statistics.forgetting import Decay, Forgetting
 from streamnb.naive_bayes.statistics.token_counts import TokenCounts
 
+TOKENS_MAX = 1 << 40  # more than any memory holds
 VIEWS_MAX = 256  # a view's number is one byte in the compiled store
 LEARNED_MAX = 1 << 53  # messages; a float64 holds every integer up to it
 HeadKind = Literal["calibrated", "product"]
@@ -82,8 +83,8 @@ class State:
         self.tokenizer = tokenizer or Tokenizer()
         self.classes_max = classes_max
         self.max_tokens = max_tokens
-        if max_tokens is not None and max_tokens < 16:
-            raise ValueError(f"`max_tokens` must be at least 16, not {max_tokens}")
+        if max_tokens is not None and not 16 <= max_tokens <= TOKENS_MAX:
+            raise ValueError(f"`max_tokens` must be from 16 to {TOKENS_MAX}, not {max_tokens}")
         if explain < 0:
             raise ValueError(f"`explain` must be at least 0, not {explain}")
         self.raw = raw

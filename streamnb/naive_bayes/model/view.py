@@ -28,6 +28,7 @@ from streamnb.naive_bayes.event_models import (
 )
 from streamnb.naive_bayes.event_models.base import Shelf
 from streamnb.naive_bayes.event_models.smoothing import Laplace, LaplacePerToken
+from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.features.message import Message
 from streamnb.naive_bayes.features.readers import (
     AnyReader,
@@ -145,8 +146,9 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not isinstance(part, Reader | EventModel):
             return part
         try:
+            check_fields(part)
             return msgspec.convert(msgspec.to_builtins(part, enc_hook=np.generic.item), type(part))
-        except msgspec.ValidationError as error:
+        except ValueError as error:
             raise ValueError(f"view `{self.name}`: {type(part).__name__}: {error}") from error
 
     def _replace(self, **settings: object) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,16 +11,32 @@ import pytest
 
 from streamnb import (
     TEXT_ONLY,
+    Bernoulli,
     BernoulliNB,
+    Beta,
+    Binned,
+    Categorical,
+    CategoricalNB,
+    Categories,
     Category,
+    CharacterGrams,
+    ComplementNB,
     Dirichlet,
+    Ends,
+    FixedPrior,
     Flags,
     Gaussian,
+    GaussianDiscriminant,
+    GaussianNB,
+    Laplace,
+    LaplacePerToken,
     Multinomial,
     MultinomialNB,
+    Multivariate,
     NaiveBayes,
     Numbers,
     Tokenizer,
+    UniformPrior,
     View,
     WordPairs,
     Words,
@@ -188,3 +206,70 @@ def test_weights_of_classes_are_those_of_now() -> None:
         model.learn_one({"text": "x"}, label)
     assert model.class_counts_ == {"a": 0.375, "b": 0.5}
     assert str(model) == repr(model)
+
+
+JUNK: list[Any] = [
+    *("nonsense", -5, -0.5, math.nan, math.inf, 10**30, [], {}, object(), b"x", [1, 2], {"a": 1}),
+    *(Laplace(1.0), Beta(1.0, 1.0), UniformPrior(), Gaussian(), Words(), Laplace, UniformPrior),
+]
+ESTIMATORS: list[Any] = [
+    *(NaiveBayes, MultinomialNB, ComplementNB, BernoulliNB, CategoricalNB, GaussianNB, GaussianDiscriminant)
+]
+SETTINGS: list[Any] = [Tokenizer, Laplace, LaplacePerToken, Beta, Dirichlet, FixedPrior, CharacterGrams, Ends]
+NEEDED: dict[Any, Any] = {LaplacePerToken: {"alphas": {}}}
+EVENT_MODELS: dict[Any, Any] = {
+    **dict.fromkeys((Multinomial, Bernoulli), Words()),
+    **dict.fromkeys((Gaussian, Binned, Multivariate), Numbers(fields=("a",))),
+    Categorical: Categories(fields=("a",)),
+}
+
+
+@pytest.mark.parametrize("made", [*ESTIMATORS, *SETTINGS, *EVENT_MODELS], ids=lambda made: made.__name__)
+def test_N6_a_wrong_argument_is_a_value_error_that_names_it(made: Any) -> None:  # noqa: ANN401
+    """Whatever it is: an AttributeError later, in learning, named neither the argument nor the remedy."""
+    for name in inspect.signature(made).parameters:
+        said = []
+        for value in JUNK:
+            try:
+                part = made(**{**NEEDED.get(made, {}), name: value})
+                if made in EVENT_MODELS:
+                    any_view("v", EVENT_MODELS[made], part)
+            except ValueError as error:
+                said.append(str(error))
+        assert len(said) >= 5, name
+        assert name == "views" or all("must " in one for one in said), said
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: any_multinomial(prior="uniform"), r"`prior` must be a LearnedPrior\(...\) or "),
+        (lambda: any_multinomial(smoothing=Beta(1, 1)), r"`smoothing` must be a NoSmoothing\(...\) or "),
+        (lambda: any_multinomial(max_tokens=10**30), "`max_tokens` must be from 16 to "),
+        (lambda: any_bernoulli(-1), "`alpha` must be 0 or above and finite, not -1"),
+        (lambda: any_bernoulli(true_threshold=math.nan), "`true_threshold` must be finite, not nan"),
+        (lambda: any_tokenizer(rule="word"), '`rule` must be "unicode" or "words", not \'word\''),
+        (lambda: any_tokenizer(token_length_max="x"), "`token_length_max` must be a whole number, not 'x'"),
+        (
+            lambda: Multinomial(weight="tfidf"),  # type: ignore[arg-type]
+            '`weight` must be "counts" or "boolean" or "log", not \'tfidf\'',
+        ),
+        (
+            lambda: any_view("w", any_words(vocabulary="win")),
+            "view `w`: Words: `vocabulary` must be a set of texts, not 'win'",
+        ),
+        (
+            lambda: LaplacePerToken({"win": "x"}),  # type: ignore[dict-item]
+            "`alphas` must be a mapping of names to numbers, not {'win': 'x'}",
+        ),
+        (
+            lambda: Categorical(values_min={"kind": 2.5}),  # type: ignore[dict-item]
+            "`values_min` must be a whole number or a mapping of names to whole numbers, not ",
+        ),
+        (lambda: Bernoulli(vocabulary_min="x"), "`vocabulary_min` must be a whole number, not 'x'"),  # type: ignore[arg-type]
+    ],
+)
+def test_N6_the_error_names_what_is_allowed(make: Any, sentence: str) -> None:  # noqa: ANN401
+    """One sentence each."""
+    with pytest.raises(ValueError, match=sentence):
+        make()
