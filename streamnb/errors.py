@@ -25,7 +25,7 @@ class StreamnbError(Exception):
     `engine.pol` is not a setting. Did you mean `engine.poll_timeout_ms`?
     """
 
-    exit_code = 1
+    exit_code = 70
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__(what, hint)
@@ -76,6 +76,12 @@ class DeliveryError(TransportError):
     """A score or dead letter was not delivered, so no snapshot may be taken."""
 
 
+class ReaderGoneError(DeliveryError):
+    """The program that read the output has exited, as ``head`` does; the command ends quietly."""
+
+    exit_code = 0
+
+
 class TransactionError(DeliveryError):
     """It is unknown whether a transaction was committed; a restart from the last snapshot finds out."""
 
@@ -100,10 +106,12 @@ class SnapshotError(StorageError):
     """A snapshot cannot be used: it is damaged, not a snapshot, or from another version or model."""
 
 
-class AccountingError(StreamnbError):
-    """The accounts do not add up: streamnb lost or double-counted records. No snapshot may be taken."""
+class DefectError(StreamnbError):
+    """A defect of streamnb, such as an exception that nothing expects."""
 
-    exit_code = 70
+
+class AccountingError(DefectError):
+    """The accounts do not add up: streamnb lost or double-counted records. No snapshot may be taken."""
 
 
 class DeadlineError(StreamnbError):
@@ -122,6 +130,8 @@ class RecordError(StreamnbError):
     what : str
         One sentence that states the fact.
     """
+
+    exit_code = 65
 
     REASONS = (
         "encoding",  # not UTF-8

@@ -4,10 +4,8 @@ A new command is a function in a module of its own; name it in the loop below, w
 command of `streamnb snapshot` is added in `snapshot/__init__.py`.
 
 This package knows every other package, and no other package knows it. An error that an operator can cause
-is printed as one sentence and a hint, never as a traceback.
-
-Exit codes: 0 success, 2 wrong usage or settings, 65 bad data, 69 broker unusable, 70 defect of streamnb, 74
-file or snapshot unusable, 75 stop deadline exceeded.
+is printed as one sentence and a hint, never as a traceback; `exits` has every way in which a command ends,
+and `streamnb.errors` the exit codes.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from streamnb import __version__
 from streamnb.cli.check import check
 from streamnb.cli.demo import demo
 from streamnb.cli.evaluate import evaluate
+from streamnb.cli.exits import exit_code
 from streamnb.cli.explain import explain
 from streamnb.cli.generate import generate
 from streamnb.cli.learn import learn
@@ -29,7 +28,6 @@ from streamnb.cli.run import run
 from streamnb.cli.score import score
 from streamnb.cli.snapshot import app as snapshot_app
 from streamnb.cli.tune import tune
-from streamnb.errors import StreamnbError
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -41,24 +39,7 @@ app.add_typer(snapshot_app, name="snapshot")
 
 def main() -> NoReturn:
     """Run the command line, print an error as one line, and exit with its exit code."""
-    try:
-        app()
-    except StreamnbError as error:
-        if isinstance(error.__cause__, BrokenPipeError):
-            _end_quietly()
-        print(f"streamnb: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        _end_quietly()
-    sys.exit(0)
-
-
-def _end_quietly() -> NoReturn:
-    """Exit with code 0 after the reader of standard output has closed it, as ``head`` does."""
-    from streamnb.storage import silence_stdout
-
-    silence_stdout()
-    sys.exit(0)
+    sys.exit(exit_code(app))
 
 
 @app.callback(invoke_without_command=True)

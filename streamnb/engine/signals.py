@@ -12,8 +12,9 @@ import signal
 import threading
 from collections.abc import Callable
 from types import FrameType
+from typing import NoReturn
 
-from streamnb.errors import DeadlineError
+from streamnb.errors import DeadlineError, StreamnbError
 
 
 class StopOnSignals:
@@ -57,5 +58,12 @@ class StopOnSignals:
             f"The engine did not stop within {self._deadline_s:g} s; the last snapshot stays in force.",
             "Check whether the broker and the disk respond, or raise `engine.stop_deadline_s`.",
         )
+        end_process(error)
+
+
+def end_process(error: StreamnbError) -> NoReturn:
+    """End the process at once with the error's exit code, from any thread, even if nothing can be printed."""
+    try:
         os.write(2, f"streamnb: {error}\n".encode())
+    finally:
         os._exit(error.exit_code)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from typing import Self
 
+from streamnb.engine.signals import end_process
 from streamnb.errors import TransportError
 
 PAUSE_S_MAX = 60.0  # a wait past `threading.TIMEOUT_MAX` would end the watchdog's own thread
@@ -62,5 +62,4 @@ class Watchdog:
             f"A poll has not returned for {seconds:.0f} s: the client is stuck at a record or a broker.",
             "Restart: the engine resumes from its last snapshot.",
         )
-        os.write(2, f"streamnb: {error}\n".encode())
-        os._exit(error.exit_code)
+        end_process(error)

@@ -32,8 +32,9 @@ from streamnb.storage.lines import (
     first_line,
     open_append,
     open_lines,
+    output_error,
     place_of,
-    silence_stdout,
+    replace_by_null,
 )
 from streamnb.storage.outputs import check_directory, check_new
 
@@ -51,10 +52,11 @@ __all__ = [
     "inspect_directory",
     "open_append",
     "open_lines",
+    "output_error",
     "pin",
     "place_of",
     "read_snapshot",
-    "silence_stdout",
+    "replace_by_null",
     "unpin",
     "write_snapshot",
 ]

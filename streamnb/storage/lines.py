@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from streamnb.base import POLL_BYTES_MAX
-from streamnb.errors import DataError, DeliveryError, SettingsError, StreamnbError
+from streamnb.errors import DataError, ReaderGoneError, SettingsError, StreamnbError
 from streamnb.storage.files import sync_directory, write_all
 from streamnb.storage.os_errors import storage_error, translated
 
@@ -276,8 +276,8 @@ class Appender:
 
         Raises
         ------
-        DeliveryError
-            The reader of a pipe has gone. The cause is a `BrokenPipeError`, on which a command ends quietly.
+        ReaderGoneError
+            The reader of a pipe has exited.
         StorageError
             The disk refused.
         """
@@ -290,7 +290,7 @@ class Appender:
 
         Raises
         ------
-        DeliveryError, StorageError
+        ReaderGoneError, StorageError
             As `write`.
         """
         with self._kept_failure():
@@ -322,12 +322,16 @@ class Appender:
             raise self._failure
         try:
             yield
-        except BrokenPipeError as error:
-            self._failure = DeliveryError(f"The program reading {self._name} has exited.", "Start it again.")
-            raise self._failure from error
         except OSError as error:
-            self._failure = storage_error("write", self._name, error)
+            self._failure = output_error(self._name, error)
             raise self._failure from error
+
+
+def output_error(name: str, error: OSError) -> StreamnbError:
+    """Return the error for an output that cannot be written, or that nobody reads any more."""
+    if isinstance(error, BrokenPipeError):
+        return ReaderGoneError(f"The program reading {name} has exited.", "Start it again.")
+    return storage_error("write", name, error)
 
 
 def open_append(path: Path | str) -> Appender:
@@ -378,8 +382,9 @@ def _end_torn_line(fd: int, name: str) -> None:
             write_all(fd, b"\n")
 
 
-def silence_stdout() -> None:
-    """Send further output to the null device, so that flushing buffers to a closed pipe cannot fail."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)
+def replace_by_null(descriptor: int, mode: int = os.O_WRONLY) -> None:
+    """Let a standard stream be the null device, so that what is buffered for it can be flushed."""
+    null = os.open(os.devnull, mode)
+    if null != descriptor:
+        os.dup2(null, descriptor)
+        os.close(null)

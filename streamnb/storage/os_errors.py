@@ -20,6 +20,7 @@ _HINTS = {
     errno.EFBIG: "This process may not write files this large: see `ulimit -f`.",
     errno.EROFS: "The file system is mounted read-only: choose another directory.",
     errno.EMFILE: "Raise the number of files this process may open: see `ulimit -n`.",
+    errno.EBADF: "It is closed: open it, or redirect it to a file.",
     errno.EIO: "The disk reports an error: check `dmesg` before you trust it again.",
 }
 

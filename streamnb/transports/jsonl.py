@@ -169,7 +169,7 @@ class _LineSink:
         Raises
         ------
         DeliveryError
-            A line is not on disk. The error's cause is a `BrokenPipeError` if the reader of a pipe has gone.
+            A line is not on disk; a `ReaderGoneError` if it was written to a pipe whose reader has exited.
         """
         with self._delivery():
             self._appender.sync()
