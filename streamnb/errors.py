@@ -92,6 +92,12 @@ class TooLargeError(DeliveryError):
     exit_code = 2
 
 
+class LinesError(DeliveryError):
+    """A score or dead letter could not be written to a file, as when its disk is full."""
+
+    exit_code = 74
+
+
 class FencedError(DeliveryError):
     """Another learner has taken over, so nothing that this learner writes is accepted any more."""
 
@@ -102,8 +108,20 @@ class StorageError(StreamnbError):
     exit_code = 74
 
 
+class PathError(StorageError):
+    """A path that was given cannot be used: it is missing, of another kind, or not open to this user."""
+
+    exit_code = 2
+
+
 class SnapshotError(StorageError):
     """A snapshot cannot be used: it is damaged, not a snapshot, or from another version or model."""
+
+
+class MismatchError(SnapshotError):
+    """A snapshot was made with other settings, which give its counts another meaning."""
+
+    exit_code = 2
 
 
 class DefectError(StreamnbError):

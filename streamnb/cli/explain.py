@@ -8,9 +8,10 @@ import typer
 
 from streamnb.cli.options import (
     SnapshotArgument,
+    is_unicode,
     visible,
 )
-from streamnb.errors import SnapshotError
+from streamnb.errors import SettingsError, SnapshotError
 
 
 def explain(
@@ -30,6 +31,8 @@ def explain(
         restore_model,
     )
 
+    if not is_unicode(text):
+        raise SettingsError("The text has bytes that are not UTF-8.", "Use a terminal or a script in UTF-8.")
     settings, model = restore_model(load_snapshot(snapshot))
     build_decoder(settings)  # refuses a model that does not read fields of a message, and so not this text
     x = dict.fromkeys(settings.message.text[:1], text)

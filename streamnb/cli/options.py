@@ -123,6 +123,11 @@ def visible(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
+def is_unicode(argument: str) -> bool:
+    """Return whether an argument is text; a byte that is not UTF-8 becomes half of a surrogate pair."""
+    return not any("\ud800" <= character <= "\udfff" for character in argument)
+
+
 def readable(value: object) -> str:
     """Return a value as text for a person: floats shortened, strings unquoted, all else as JSON."""
     if isinstance(value, float):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -83,13 +84,15 @@ def send(path: str, topic: str, client: Mapping[str, object], create: int = 0) -
     from streamnb.transports.jsonl import JsonlSource
     from streamnb.transports.kafka import KafkaSink, create_topics, describe_topics
 
-    source, sent = JsonlSource(path), 0
-    source.open({}, "earliest")  # a file that cannot be read leaves no topic behind
-    sink: KafkaSink | None = None
-    try:
+    source = JsonlSource(path)
+    source.open({}, "earliest")  # a file that cannot be read needs no broker, and leaves no topic behind
+    sent = 0
+    with ExitStack() as opened:
+        opened.callback(source.close)
         if create and topic not in describe_topics(client, [topic]):
             create_topics(client, {topic: create})
         sink = KafkaSink(topic, client)
+        opened.callback(sink.close)
         partitions = describe_topics(client, [topic])[topic]
         while not source.finished():
             for records in source.poll(2000, 200):
@@ -99,8 +102,4 @@ def send(path: str, topic: str, client: Mapping[str, object], create: int = 0) -
                     sink.publish(number, values, [None] * len(values), [()] * len(values))
                 sent += len(lines)
         sink.flush(FLUSH_TIMEOUT_MS)
-    finally:
-        source.close()
-        if sink is not None:
-            sink.close()
     return sent, partitions

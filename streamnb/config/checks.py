@@ -24,6 +24,8 @@ from streamnb.storage import inspect_directory
 
 Attempt = Callable[[], str]
 
+BROKER_TIMEOUT_MS = 10_000  # a person waits for `check`; an engine waits longer
+
 
 def checks(settings: Settings, create: int = 0) -> Iterator[tuple[str, Attempt]]:
     """Yield each check's name and attempt, which returns what it found or raises a `StreamnbError`.
@@ -90,10 +92,14 @@ def _topics(
         from streamnb.transports.kafka import create_topics, describe_topics
 
     wanted = endpoint.topics if isinstance(endpoint, TopicsInput) else (endpoint.topic,)
-    found = describe_topics(client_settings(settings, endpoint), wanted)
+    client = client_settings(settings, endpoint)
+    is_confluent = isinstance(endpoint, ConfluentInput | ConfluentOutput)
+    timeout = "socket.connection.setup.timeout.ms" if is_confluent else "bootstrap_timeout_ms"
+    client.setdefault(timeout, BROKER_TIMEOUT_MS)
+    found = describe_topics(client, wanted)
     missing = [topic for topic in wanted if topic not in found]
     if missing and create:
-        create_topics(client_settings(settings, endpoint), dict.fromkeys(missing, create))
+        create_topics(client, dict.fromkeys(missing, create))
         return f"made {', '.join(missing)} ({create} partitions)"
     if missing:
         raise TransportError(f"There is no topic `{missing[0]}`.", "`--create PARTITIONS` makes it.")

@@ -13,7 +13,7 @@ from streamnb.base import Snapshot, check_unicode, differences
 from streamnb.config.models import build_decoder, build_model, model_description, restore_model
 from streamnb.config.settings import Settings
 from streamnb.engine import SystemClock
-from streamnb.errors import SettingsError, SnapshotError
+from streamnb.errors import MismatchError, SettingsError
 from streamnb.naive_bayes import grow, setting_differences
 
 _log = logging.getLogger("streamnb")
@@ -41,7 +41,7 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
     ------
     SettingsError
         Its classes are numbers or truth values, which no message of a stream has as a label.
-    SnapshotError
+    MismatchError
         A view that both have, or any other setting of the statistics, differs.
     """
     _check_classes(snapshot, path)
@@ -53,7 +53,7 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
         changes += _message_differences(snapshot.statistics["message"], message)
     changes = [line.removeprefix("model.") if line.startswith("model.views.") else line for line in changes]
     if changes:
-        raise SnapshotError(
+        raise MismatchError(
             f"{path} was made with other settings: {'; '.join(changes)}.",
             "Its counts have another meaning. Restore the settings. To change a view, give it a new name: "
             "it then starts empty, and what the view with the old name learned is dropped.",
@@ -64,7 +64,7 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
     try:
         kept, new, dropped = views = grow(model.state, old.state)
     except ValueError as error:
-        raise SnapshotError(
+        raise MismatchError(
             f"The model in {path} cannot take these views: {error}.",
             "Change the views, or learn the messages again in a new model.",
         ) from error

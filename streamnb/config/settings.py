@@ -29,7 +29,7 @@ from streamnb.config.endpoints import (
 )
 from streamnb.config.renamed import FIXED, refuse_former
 from streamnb.engine import DeadLetterLimits, EngineSettings, GuardSettings, MetricsSettings, SnapshotSettings
-from streamnb.errors import DataError, SettingsError, StorageError
+from streamnb.errors import DataError, SettingsError
 from streamnb.evaluation import DriftSettings
 from streamnb.naive_bayes import Forgetting, HeadKind, Prior, Tokenizer, View, Words
 from streamnb.storage import files
@@ -106,12 +106,14 @@ def load_settings(path: Path, changes: Sequence[str] = ()) -> Settings:
 
     Raises
     ------
+    StorageError
+        The file cannot be read.
     SettingsError
-        The file cannot be read, is not TOML, or has a key that is not a setting.
+        The file is not TOML, or has a key that is not a setting.
     """
     try:
         tables = tomllib.loads(files.read_text(path, FILE_BYTES_MAX))
-    except (StorageError, DataError) as error:
+    except DataError as error:
         raise SettingsError(error.what, error.hint) from error
     except ValueError as error:  # a TOMLDecodeError, or a number of more digits than Python reads
         raise SettingsError(f"{path} is not TOML: {error}.", "Correct that line.") from error
@@ -121,6 +123,7 @@ def load_settings(path: Path, changes: Sequence[str] = ()) -> Settings:
         ) from error
     for change in changes:
         _apply(tables, change)
+    _check_text(tables, str(path))
     return decode_settings(tables, str(path))
 
 
@@ -241,6 +244,25 @@ def _check_numbers(value: object, where: str, path: str = "") -> None:
             f"{where}: `{path}` is {value}; a number must be finite, and an integer within 2^53.",
             "See configs/streamnb.toml for what it may be.",
         )
+
+
+def _check_text(value: object, where: str) -> None:
+    """Refuse text that no path, topic or class can have: a byte 0, or bytes that are not UTF-8.
+
+    Raises
+    ------
+    SettingsError
+        A key or a value has it.
+    """
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _check_text(key, where)
+            _check_text(inner, where)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_text(inner, where)
+    elif isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
+        raise SettingsError(f"{where}: {value!r} has a byte 0, or bytes that are not UTF-8.", "Correct it.")
 
 
 def _mistake(message: str, where: str) -> SettingsError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -12,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from streamnb.base import Accounts, Partition
 from streamnb.engine.metrics_server import serve_metrics
-from streamnb.errors import TransportError
+from streamnb.errors import SettingsError, TransportError
 from streamnb.wire import REASONS
 
 
@@ -129,17 +130,24 @@ class Metrics:
 
         Raises
         ------
+        SettingsError
+            The address does not belong to this machine, or this user may not listen on it.
         TransportError
-            The address is in use, or does not belong to this machine.
+            The address is in use.
         """
         if not settings.port:
             return
         try:
             serve_metrics(self.registry, self._is_ready, settings.host, settings.port)
-        except OSError as error:
-            raise TransportError(
-                f"The metrics page cannot be served on {settings.host}:{settings.port}: {error.strerror}.",
-                "Set another `metrics.port`, or 0 for none.",
+        except (OSError, UnicodeError) as error:  # a UnicodeError: no name of a host has such a label
+            in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+            kind = TransportError if in_use else SettingsError
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise kind(
+                f"The metrics page cannot be served on {settings.host}:{settings.port}: {reason}.",
+                "Set another `metrics.port`, or 0 for none."
+                if in_use
+                else "Correct `metrics.host` or `metrics.port`.",
             ) from error
 
     def _is_ready(self) -> bool:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 
 from streamnb.base import Snapshot, Source, Start, check_unicode, differences
-from streamnb.errors import PositionError, SettingsError, SnapshotError, TransportError
+from streamnb.errors import MismatchError, PositionError, SettingsError, TransportError
 
 _log = logging.getLogger("streamnb.engine")
 
@@ -54,14 +54,16 @@ def check_statistics(snapshot: Snapshot, statistics: Mapping[str, object]) -> No
 
     Raises
     ------
-    SnapshotError
+    MismatchError
         They differ; the error names each difference.
+    SnapshotError
+        It was made with another Unicode table, which no setting chooses.
     """
     check_unicode(snapshot, statistics, f"Snapshot {snapshot.sequence}")
     now = {name: statistics[name] for name in statistics if name in snapshot.statistics or name == "model"}
     changes = differences(snapshot.statistics, now)
     if changes:
-        raise SnapshotError(
+        raise MismatchError(
             f"Snapshot {snapshot.sequence} was made with other settings: {'; '.join(changes)}.",
             "Its counts have another meaning. Restore the settings, or set another `snapshots.directory`.",
         )

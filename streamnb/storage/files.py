@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streamnb.errors import DataError, StorageError
+from streamnb.errors import DataError, PathError, StorageError
 from streamnb.storage.os_errors import translated
 
 # Whole files
@@ -90,7 +90,7 @@ def open_whole(path: Path, bytes_max: int) -> Iterator[WholeFile]:
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            raise StorageError(f"{path} is not a regular file.", "Name the file itself.")
+            raise PathError(f"{path} is not a regular file.", "Name the file itself.")
         if status.st_size > bytes_max:
             raise StorageError(
                 f"{path} has {status.st_size} bytes, more than the {bytes_max} allowed.",
@@ -161,7 +161,7 @@ def write_new(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
         The name exists, or the disk refused. If only the directory could not be synced, the new name is
         removed again.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = _beside(path, "tmp")
     with translated("write", path):
         if os.path.lexists(path):  # os.link checks it reliably; this check saves writing a long file in vain
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
@@ -191,7 +191,7 @@ def write_over(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
     StorageError
         The disk refused; a file that was there stays as it was.
     """
-    staged = path.with_name(f".{path.name}.new")
+    staged = _beside(path, "new")
     written = write_new(staged, chunks)
     with translated("write", path):
         try:
@@ -203,15 +203,21 @@ def write_over(path: Path, chunks: Iterable[bytes | memoryview]) -> int:
     return written
 
 
+def _beside(path: Path, suffix: str) -> Path:
+    if not path.name:
+        raise PathError(f"`{path}` is a directory, not the name of a file.", "Name the file to write.")
+    return path.with_name(f".{path.name}.{suffix}")
+
+
 def _write_durably(fd: int, chunks: Iterable[bytes | memoryview]) -> int:
     """Write the chunks, make the file read-only, sync and close it; return the number of bytes."""
     try:
         written = sum(write_all(fd, chunk) for chunk in chunks)
         os.fchmod(fd, 0o400)
         os.fsync(fd)
+        return written
     finally:
         os.close(fd)
-    return written
 
 
 def write_all(fd: int, data: bytes | memoryview) -> int:
@@ -279,16 +285,14 @@ def make_directory(path: Path, *, create: bool = True) -> None:
             sync_directory(directory.parent)
         status = os.stat(path)
     if not stat.S_ISDIR(status.st_mode):
-        raise StorageError(
-            f"{path} is not a directory.", "Name a directory, or a path that does not exist yet."
-        )
+        raise PathError(f"{path} is not a directory.", "Name a directory, or a path that does not exist yet.")
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
-        raise StorageError(
+        raise PathError(
             f"This user cannot write in the directory {path}.",
             "Give this user access, or choose another directory.",
         )
     if status.st_mode & stat.S_IWOTH:
-        raise StorageError(
+        raise PathError(
             f"Every user can write in the directory {path}, so its files cannot be trusted.",
             "Choose a directory inside it, or `chmod o-w` it.",
         )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from streamnb.base import POLL_BYTES_MAX
-from streamnb.errors import DataError, ReaderGoneError, SettingsError, StreamnbError
+from streamnb.errors import DataError, PathError, ReaderGoneError, SettingsError, StreamnbError
 from streamnb.storage.files import sync_directory, write_all
 from streamnb.storage.os_errors import storage_error, translated
 
@@ -204,18 +204,20 @@ def open_lines(path: Path | str, line_bytes_max: int) -> LineReader:
 
     Raises
     ------
+    StorageError
+        The input cannot be read; a `PathError` if it does not exist or is a directory.
     DataError
-        The input does not exist or cannot be read.
+        A compressed file is empty.
     """
     name = str(path)
-    with translated("read", name, DataError):
+    with translated("read", name):
         raw = io.FileIO(0, closefd=False) if name == "-" else io.FileIO(name)
     status = os.fstat(raw.fileno())
     if name.endswith(".gz") and not (stat.S_ISREG(status.st_mode) and status.st_size):
         raw.close()
         if stat.S_ISREG(status.st_mode):
             raise DataError(f"{name} is empty; it lacks even a gzip header.", "Fetch or write it again.")
-        raise DataError(f"{name} is not a regular file.", "Pipe it: `zcat FILE | streamnb ... -`.")
+        raise PathError(f"{name} is not a regular file.", "Pipe it: `zcat FILE | streamnb ... -`.")
     return LineReader(raw, "standard input" if name == "-" else name, line_bytes_max)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streamnb.errors import StorageError, StreamnbError
+from streamnb.errors import PathError, StorageError
 
 _HINTS = {
     errno.ENOENT: "Check the path.",
@@ -24,11 +24,27 @@ _HINTS = {
     errno.EIO: "The disk reports an error: check `dmesg` before you trust it again.",
 }
 
+_OF_THE_PATH = frozenset(
+    {
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EEXIST,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.EINVAL,
+        errno.ENXIO,
+    }
+)
+"""What is wrong with the path itself, so that no other run with it can succeed."""
 
-def storage_error(
-    doing: str, path: Path | str, error: OSError, kind: type[StreamnbError] = StorageError
-) -> StreamnbError:
+
+def storage_error(doing: str, path: Path | str, error: OSError) -> StorageError:
     """Return the error for an operation on a path that the operating system refused.
+
+    A path that is wrong itself gives a `PathError`, whose exit code is that of wrong settings.
 
     Examples
     --------
@@ -37,13 +53,14 @@ def storage_error(
     """
     reason = error.strerror or str(error)
     hint = _HINTS.get(error.errno or 0, "Check the path and its file system.")
+    kind = PathError if error.errno in _OF_THE_PATH else StorageError
     return kind(f"Cannot {doing} {path}: {reason}.", hint)
 
 
 @contextmanager
-def translated(doing: str, path: Path | str, kind: type[StreamnbError] = StorageError) -> Iterator[None]:
+def translated(doing: str, path: Path | str) -> Iterator[None]:
     """Raise an `OSError` from inside the block as the `storage_error` of this operation and path."""
     try:
         yield
     except OSError as error:
-        raise storage_error(doing, path, error, kind) from error
+        raise storage_error(doing, path, error) from error

@@ -10,7 +10,7 @@ from hashlib import blake2b
 import orjson
 
 from streamnb.base import Headers, Partition, RecordBatch, Start, Unreadable
-from streamnb.errors import DeliveryError, PositionError, SettingsError, StorageError
+from streamnb.errors import LinesError, PositionError, SettingsError, StorageError
 from streamnb.storage import LineReader, first_line, open_append, open_lines
 
 LINE_BYTES_MAX = 64 << 20  # a file without line ends must not fill the memory; no message is as long
@@ -188,7 +188,7 @@ class _LineSink:
         try:
             yield
         except StorageError as error:
-            raise DeliveryError(error.what, error.hint) from error
+            raise LinesError(error.what, error.hint) from error
 
 
 class JsonlSink(_LineSink):

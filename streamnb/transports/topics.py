@@ -7,6 +7,7 @@ holds the part of it that needs no client: topic and position checks, error sent
 from __future__ import annotations
 
 import logging
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,6 +17,7 @@ from streamnb.transports.positions import check_positions
 
 log = logging.getLogger(__name__)
 
+PORT_MAX = 65_535
 LINGER_MS = 20
 BATCH_BYTES = 256 * 1024
 IN_FLIGHT_MAX = (
@@ -77,6 +79,67 @@ def checked_topics(topics: Sequence[str]) -> list[str]:
     if not topics or isinstance(topics, str):
         raise SettingsError("`topics` names no topic.", 'Give a list, such as ["mail"].')
     return sorted(set(topics))
+
+
+def check_servers(servers: object, name: str) -> None:
+    """Check the addresses of the brokers, before a client waits for them in vain.
+
+    Parameters
+    ----------
+    servers : object
+        The setting as it was given: text with commas, or a list of text.
+    name : str
+        The setting's name, for errors.
+
+    Raises
+    ------
+    SettingsError
+        There is no address, or one has no host, or a port that is not from 1 to 65535.
+    """
+    found = servers.split(",") if isinstance(servers, str) else servers
+    if not found:
+        raise SettingsError(f"`{name}` is missing.", 'Name a broker, such as "localhost:9092".')
+    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
+        raise SettingsError(f"`{name}` is {servers!r}.", 'Give text, such as "localhost:9092".')
+    for server in found:
+        host, colon, port = server.strip().rpartition(":")
+        is_bare = not colon or port.endswith("]")  # no port, or an IPv6 address in brackets
+        is_port = port.isdecimal() and 1 <= int(port[:6]) <= PORT_MAX
+        if not (port if is_bare else host and is_port):
+            raise SettingsError(
+                f"`{name}` has the address {server.strip()!r}, which is not host:port.",
+                f"Give each broker a host and a port from 1 to {PORT_MAX}.",
+            )
+
+
+def check_hosts(servers: str) -> None:
+    """Check that some broker's name is known, because a client would wait 30 s for an unknown one.
+
+    A name server that does not answer is no reason to stop: the client asks again.
+
+    Parameters
+    ----------
+    servers : str
+        Addresses of brokers, separated by commas.
+
+    Raises
+    ------
+    TransportError
+        No name is known.
+    """
+    for server in servers.split(","):
+        host, _, port = server.strip().rpartition("://")[2].rpartition(":")
+        try:
+            socket.getaddrinfo((host or port).strip("[]"), None)
+        except socket.gaierror as error:
+            if error.errno not in {socket.EAI_NONAME, socket.EAI_NODATA}:
+                return
+        except UnicodeError:  # no name of a host has such a label
+            continue
+        else:
+            return
+    hint = "Correct the name in `[kafka]` or `[confluent]`, or start again once a name server has it."
+    raise TransportError(f"No name server knows a broker of {servers}.", hint)
 
 
 def no_topic(topic: str, brokers: str) -> TransportError:

@@ -291,7 +291,7 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
         ("latin.toml", "is not UTF-8"),
         (".", "Is a directory"),
     ):
-        with pytest.raises(SettingsError, match=what) as caught:
+        with pytest.raises(StreamnbError, match=what) as caught:
             load_settings(tmp_path / name)
         assert caught.value.exit_code == 2
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamnb.errors import DataError, ReaderGoneError, SettingsError, StorageError
+from streamnb.errors import DataError, PathError, ReaderGoneError, SettingsError, StorageError
 from streamnb.storage import lines as lines_module
 from streamnb.storage.lines import LongLine, open_append, open_lines
 from tests.support.disk import Fault, names, run_python
@@ -156,14 +156,14 @@ def test_a_damaged_gzip_file_is_an_error_that_stays(tmp_path: Path) -> None:
                     reader.skip(100)
 
 
-def test_an_input_that_cannot_be_read_is_a_data_error(tmp_path: Path) -> None:
+def test_an_input_that_cannot_be_read_is_a_wrong_path(tmp_path: Path) -> None:
     """A missing file, a directory, and a pipe whose name ends in ``.gz``."""
     reading, writing = os.pipe()
     (tmp_path / "pipe.gz").symlink_to(f"/dev/fd/{reading}")
     for path, reason in ((tmp_path / "missing", "No such file"), (tmp_path, "Is a directory")):
-        with pytest.raises(DataError, match=reason):
+        with pytest.raises(PathError, match=reason):
             open_lines(path, 100)
-    with pytest.raises(DataError, match="not a regular file") as caught:
+    with pytest.raises(PathError, match="not a regular file") as caught:
         open_lines(tmp_path / "pipe.gz", 100)
     assert "zcat" in caught.value.hint
     os.close(reading)

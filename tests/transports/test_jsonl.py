@@ -22,6 +22,7 @@ from streamnb.base.record import Partition, RecordBatch, Unreadable
 from streamnb.errors import (
     DataError,
     DeliveryError,
+    PathError,
     PositionError,
     ReaderGoneError,
     SettingsError,
@@ -179,7 +180,7 @@ def test_a_long_line_is_an_unreadable_offset(tmp_path: Path) -> None:
 
 def test_an_unusable_file_is_a_data_error(tmp_path: Path) -> None:
     """A missing file fails at `open`, and a torn one after the records in front of the tear."""
-    with pytest.raises(DataError, match="No such file"):
+    with pytest.raises(PathError, match="No such file"):
         JsonlSource(str(tmp_path / "missing"), 100).open({}, "earliest")
 
     whole = gzip.compress(b"".join(b"%d\n" % (i * i) for i in range(1000)))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from streamnb.base import Label, Snapshot
 from streamnb.config import restore_model
-from streamnb.errors import SettingsError, SnapshotError
+from streamnb.errors import SettingsError
 from streamnb.naive_bayes import NaiveBayes
 from streamnb.storage import files
 
@@ -49,7 +49,7 @@ def weights(snapshot: Snapshot, classes: tuple[Label, Label] | None = None) -> I
 
     Raises
     ------
-    SnapshotError
+    SettingsError
         The model has no linear boundary, or there are more than two classes and `classes` is not given.
     """
     settings, restored = restore_model(snapshot)
@@ -66,8 +66,9 @@ def weights(snapshot: Snapshot, classes: tuple[Label, Label] | None = None) -> I
     try:
         intercept, found = model.linear_weights(classes)
     except ValueError as error:
-        hint = "Name two classes: `--classes spam,ham`." if classes is None else "Export the counts instead."
-        raise SnapshotError(f"There are no weights to export: {error}.", hint) from error
+        several = classes is None and len(model.classes_) > 2
+        hint = "Name two classes: `--classes spam,ham`." if several else "Export the counts instead."
+        raise SettingsError(f"There are no weights to export: {error}.", hint) from error
     positive = str(classes[0] if classes else min(model.state.classes[c] for c in model.state.active()))
     yield "", "", positive, intercept
     for (view, feature), weight in found.items():

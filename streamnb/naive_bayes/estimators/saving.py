@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from streamnb import __version__
 from streamnb.base import Snapshot
-from streamnb.errors import StorageError
+from streamnb.errors import PathError
 from streamnb.naive_bayes.estimators.parameters import typed_parameters
 from streamnb.naive_bayes.model import plain
 from streamnb.storage import write_snapshot
@@ -33,9 +33,9 @@ def save(model: NaiveBayes, path: Path | str, *, overwrite: bool) -> int:
         )
     path = Path(path)
     if not path.parent.is_dir():
-        raise StorageError(f"The folder of {path} does not exist.", "Create it, or choose another path.")
+        raise PathError(f"The folder of {path} does not exist.", "Create it, or choose another path.")
     if not overwrite and path.exists():
-        raise StorageError(f"{path} exists.", "Pass overwrite=True to replace it, or choose another path.")
+        raise PathError(f"{path} exists.", "Pass overwrite=True to replace it, or choose another path.")
     settings = plain.described(model.state)
     given = _parameters(model)
     typed_parameters(type(model), given)  # what `load` would refuse is not written

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from streamnb.base import FETCHED_BYTES_MAX
 from streamnb.errors import SettingsError, TransportError
-from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_partitions
+from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_hosts, check_partitions, check_servers
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection, Uuid
@@ -118,8 +118,7 @@ def librdkafka_settings(client: Mapping[str, object]) -> dict[str, object]:
             settings[name] = ",".join(map(str, value))
         elif isinstance(value, str) and any(word in name for word in _NAMES_OF_SECRETS):
             settings[name] = Secret(value)
-    if not settings.get("bootstrap.servers"):
-        raise SettingsError("`bootstrap.servers` is missing.", 'Name a broker, such as "localhost:9092".')
+    check_servers(settings.get("bootstrap.servers"), "bootstrap.servers")
     return settings
 
 
@@ -216,6 +215,7 @@ def connected_admin(settings: Mapping[str, object]) -> AdminClient:
     TransportError
         No broker answered, or authentication failed.
     """
+    check_hosts(brokers(settings))
     errors = Errors()
     admin = build(AdminClient, settings, errors)
     cluster_id(admin, settings, errors)

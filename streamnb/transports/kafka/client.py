@@ -18,7 +18,7 @@ from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 
 from streamnb.errors import SettingsError, TransportError
 from streamnb.transports.kafka.connections import NetClient
-from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_partitions
+from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_hosts, check_partitions, check_servers
 
 BOOTSTRAP_TIMEOUT_MS = 30_000
 RECONNECT_BACKOFF_MAX_MS = 1_000  # the client's default is 30 s; Kafka's own clients use 1 s
@@ -61,8 +61,7 @@ def kafka_python_settings(client: Mapping[str, object]) -> dict[str, object]:
             raise SettingsError(f"`{name}` is not a setting of kafka-python.", hint)
         if isinstance(value, str) and ("password" in name or "proxy" in name):
             settings[name] = Secret(value)
-    if not settings.get("bootstrap_servers"):
-        raise SettingsError("`bootstrap_servers` is missing.", 'Name a broker, such as "localhost:9092".')
+    check_servers(settings.get("bootstrap_servers"), "bootstrap_servers")
     if isinstance(settings.get("api_version"), list):  # configuration files have no tuples
         settings["api_version"] = tuple(settings["api_version"])  # type: ignore[arg-type]
     settings.setdefault("bootstrap_timeout_ms", BOOTSTRAP_TIMEOUT_MS)
@@ -107,6 +106,8 @@ def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: 
         begun.append(NetClient(**configs))
         return begun[-1]
 
+    if not any("proxy" in name for name in settings):  # it may know names that this machine does not
+        check_hosts(brokers(settings))
     passed = {name: value for name, value in settings.items() if name in kind.DEFAULT_CONFIG}
     try:
         return kind(**passed, **owned, kafka_client=net_client)
