@@ -72,6 +72,10 @@ class PositionError(TransportError):
         self.resume = dict(resume or {})
 
 
+class PositionLostError(PositionError):
+    """The log dropped the position while it was read; opening the log again finds out where it continues."""
+
+
 class DeliveryError(TransportError):
     """A score or dead letter was not delivered, so no snapshot may be taken."""
 

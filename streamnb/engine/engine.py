@@ -21,7 +21,7 @@ from streamnb.engine.progress import Progress
 from streamnb.engine.recovery import CatchUp, Recovery
 from streamnb.engine.settings import EngineSettings, Pace, Summary
 from streamnb.engine.snapshots import Snapshots
-from streamnb.errors import DataError, PositionError
+from streamnb.errors import DataError, PositionError, PositionLostError
 
 _log = logging.getLogger("streamnb.engine")
 
@@ -144,11 +144,17 @@ class Engine:
             _log.info("added: %s", positions({one: self.progress.accounts[one] for one in added}))
 
     def _poll(self) -> list[RecordBatch]:
-        """Poll; if the log does not hold the position, name the cause, which may be a re-created topic."""
+        """Poll; if the log does not hold the position, name the cause, which may be a re-created topic.
+
+        Where that loss is allowed, a snapshot is taken, with which the next engine continues behind it.
+        """
         try:
             return self.source.poll(self.settings.batch_records_max, self.settings.poll_timeout_ms)
-        except PositionError:
+        except PositionError as error:
             is_same_log(self.source, self.progress.identity)
+            if isinstance(error, PositionLostError) and self.settings.on_data_loss == "skip":
+                self._commit()
+                self.snapshots.take()
             raise
 
     def _commit(self) -> None:

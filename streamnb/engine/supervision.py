@@ -12,7 +12,7 @@ from streamnb.engine.engine import Engine
 from streamnb.engine.settings import Summary
 from streamnb.engine.signals import StopOnSignals
 from streamnb.engine.watchdog import Watchdog
-from streamnb.errors import TransactionError, TransportError
+from streamnb.errors import PositionLostError, TransactionError, TransportError
 
 BUDGET_S = 120.0
 PAUSE_S = 1.0
@@ -25,6 +25,9 @@ def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -
     When the outcome of a transaction is not known, a new engine with a new producer replaces this one and
     resumes from the last snapshot. If no broker answers it, or it cannot deliver the records that the failed
     transaction held either, further engines are tried, for 120 s.
+
+    When the log drops records before they are read and `engine.on_data_loss` allows it, a new engine notes
+    what was lost and continues behind it.
 
     Parameters
     ----------
@@ -56,6 +59,12 @@ def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -
                 finally:
                     engine.close()
                     budget.note_progress(engine.delivery.confirmed)
+        except PositionLostError as error:
+            # An engine that read nothing lost its position at once: another one would do the same.
+            allowed = engine.settings.on_data_loss == "skip" and engine.summary.records
+            if engine.stopping or not allowed:
+                raise
+            _log.warning("going on behind the missing records: %s", error.what)
         except TransportError as error:
             lost = isinstance(error, TransactionError)
             if not lost and (not budget.is_running() or type(error) is not TransportError):
@@ -67,8 +76,8 @@ def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -
             if budget.is_spent():
                 raise type(error)(f"{error.what} {budget}", error.hint) from error
             _log.warning("starting again from the last snapshot: %s", error)
-            begin_from = None
-            time.sleep(PAUSE_S)
+        begin_from = None
+        time.sleep(PAUSE_S)
 
 
 class _Budget:

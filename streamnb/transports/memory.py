@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from streamnb.base import POLL_BYTES_MAX, Headers, Partition, RecordBatch, Start, record_bytes
-from streamnb.errors import DeliveryError, PositionError
+from streamnb.errors import DeliveryError, PositionLostError
 from streamnb.transports.positions import check_positions
 
 
@@ -263,7 +263,7 @@ class MemorySource:
         for number, position in self._positions.items():
             partition, begin = Partition(self._log.topic, number), self._log.begin[number]
             if position < begin:
-                raise PositionError(
+                raise PositionLostError(
                     f"{partition} begins at offset {begin}: offsets {position} to {begin - 1} are lost.",
                     "They were deleted before they were read: lengthen the retention.",
                 )

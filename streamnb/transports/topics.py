@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from streamnb.base import Partition, Start
-from streamnb.errors import DeliveryError, PositionError, SettingsError, TooLargeError, TransportError
+from streamnb.errors import DeliveryError, PositionLostError, SettingsError, TooLargeError, TransportError
 from streamnb.transports.positions import check_positions
 
 log = logging.getLogger(__name__)
@@ -200,12 +200,12 @@ def starting_positions(
     return {one: end[one] if at is None else at for one, at in at_time(start).items()}
 
 
-def position_lost(what: str) -> PositionError:
+def position_lost(what: str) -> PositionLostError:
     """Return the error for a position that the log held at `open` and no longer holds."""
     hint = (
         "Lengthen the topic's retention and start again; the error at that start names the missing offsets."
     )
-    return PositionError(what, hint)
+    return PositionLostError(what, hint)
 
 
 class TopicSource(ABC):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from streamnb.base.record import RecordBatch
-from streamnb.engine import supervision
+from streamnb.engine import EngineSettings, supervision
 from streamnb.engine.engine import Engine
 from streamnb.engine.supervision import supervise
-from streamnb.errors import DeliveryError, TransactionError, TransportError
-from streamnb.transports.memory import MemorySink
+from streamnb.errors import DeliveryError, PositionLostError, TransactionError, TransportError
+from streamnb.transports.memory import MemorySink, MemorySource
 from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions
-from tests.engine.test_engine import Rig, rig, stream
+from tests.engine.test_engine import P0, Rig, rig, stream
 from tests.engine.test_transactions import assert_each_input_is_published_once, transactional
 
 RESTARTS_MAX = 300
@@ -122,3 +122,60 @@ def test_a_stop_ends_restarts_too(clock: SimpleNamespace) -> None:
     with pytest.raises(TransactionError):
         supervise(stopped_from_then_on)
     assert len(build.built) == 3
+
+
+class Losing(MemorySource):
+    """A source whose log loses records once the position has reached 20."""
+
+    def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
+        """Delete the next records, once, and poll."""
+        if self._log.begin[0] == 0 and self._positions[0] >= 20:
+            self._log.delete_before(0, self._positions[0] + 3)
+        return super().poll(records_max, timeout_ms)
+
+
+@pytest.mark.parametrize("choice", ["skip", "stop"])
+def test_a_loss_that_is_allowed_is_skipped_by_a_running_engine_too(
+    choice: Literal["skip", "stop"], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was obeyed only by the next start; the records before the loss are neither read nor lost again."""
+    it = rig(stream(60))
+    built: list[Engine] = []
+
+    def build() -> Engine:
+        settings = EngineSettings(start="earliest", batch_records_max=7, on_data_loss=choice)
+        built.append(it.engine(source=Losing(it.log), settings=settings))
+        return built[-1]
+
+    if choice == "stop":
+        with pytest.raises(PositionLostError, match="are lost"):
+            supervise(build)
+        assert len(built) == 1
+        return
+    summary = supervise(build)
+    newest = it.store().newest()
+
+    assert newest is not None
+    assert newest.lineage == [{"event": "data_loss", "partition": "memory-0", "from": 21, "to": 24}]
+    assert (summary.accounts[P0].lost, summary.accounts[P0].balance()) == (3, 0)
+    assert [engine.summary.records for engine in built] == [21, 36]
+    assert any("going on behind the missing records" in line for line in caplog.messages)
+
+
+def test_an_engine_that_loses_its_position_before_it_read_anything_ends() -> None:
+    """Another engine would lose it in the same way, again and again."""
+    it = rig(stream(60))
+    built: list[Engine] = []
+
+    class Gone(MemorySource):
+        def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:  # noqa: ARG002
+            raise PositionLostError("The log no longer holds the position.", "Lengthen the retention.")
+
+    def build() -> Engine:
+        settings = EngineSettings(start="earliest", on_data_loss="skip")
+        built.append(it.engine(source=Gone(it.log), settings=settings))
+        return built[-1]
+
+    with pytest.raises(PositionLostError):
+        supervise(build)
+    assert len(built) == 1
