@@ -19,7 +19,9 @@ from streamnb.evaluation.outcomes import outcomes_of
 from streamnb.evaluation.tally import BINS, Figures, Tally, Window
 
 CLASSES_MAX = 20
-"""With more classes the metrics page omits the confusion matrix, which has one line per pair of classes."""
+"""With more classes the metrics page omits the confusion matrix, which has one line per pair of classes, and
+has lines for the first 20 classes that were learned and one for all others together: labels are input, so
+without a bound a stream could make the page as large as it likes."""
 
 WINDOW_MESSAGES = 1_000
 """Size of the sliding window in labelled messages, 48 bytes each: enough for two digits of the accuracy."""
@@ -52,7 +54,7 @@ class LiveEvaluation(Collector):
         self._size = window_messages
         self.drift = drift
         self._changes = 0
-        self._tally = Tally(confusion_max=CLASSES_MAX)
+        self._tally = Tally(classes_max=CLASSES_MAX)
         self._window = Window(self._size, CLASSES_MAX)
         self._new_class = 0
         self._classes: Sequence[Label] = ()

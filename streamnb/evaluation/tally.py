@@ -18,6 +18,10 @@ BINS = 15
 """Number of bins of the reliability curve: equal widths from 0 to 1, by the predicted class's posterior."""
 
 
+OTHER = "other"
+"""The name of the classes that are summed; a class of this name is among them."""
+
+
 @dataclass(slots=True)
 class Bin:
     """One bin of the reliability curve.
@@ -83,8 +87,9 @@ class Tally:
     warm_up : int
         Number of first messages that the calibration error and the reliability curve leave out, because a
         model that has learned almost nothing says little about calibration.
-    confusion_max : float
-        With more classes there is no confusion matrix, and all else takes time linear in the classes.
+    classes_max : float
+        With more classes there is no confusion matrix, all else takes time linear in the classes, and recall
+        and precision list this many classes and sum the others as `OTHER`.
 
     Examples
     --------
@@ -99,14 +104,14 @@ class Tally:
     (0.5, 0.5, {'spam': 1, 'ham': 1})
     """
 
-    def __init__(self, warm_up: int = 0, confusion_max: float = math.inf) -> None:
+    def __init__(self, warm_up: int = 0, classes_max: float = math.inf) -> None:
         self.warm_up = warm_up
         self.n = 0
         self._loss = 0.0
         self._brier = 0.0
         self._sums = {name: np.zeros(0, np.int64) for name in ("right", "truth", "predicted")}
         self._confusion: Counter[tuple[int, int]] = Counter()
-        self._confusion_max = confusion_max
+        self._classes_max = self._confusion_max = classes_max
         self._bin_p = np.zeros(BINS)
         self._bin_n = np.zeros((BINS, 2), np.int64)  # wrong, right
 
@@ -159,6 +164,7 @@ class Tally:
             np.pad(self._sums[name], (0, size - len(self._sums[name])))
             for name in ("right", "truth", "predicted")
         )
+        names, right, truth, predicted = self._shown(names, right, truth, predicted)
         recall, precision = _shares(right, truth), _shares(right, predicted)
         sizes = self._bin_n.sum(axis=1)
         filled = np.flatnonzero(sizes)
@@ -182,6 +188,23 @@ class Tally:
             ],
         )
 
+    def _shown(
+        self,
+        names: list[str],
+        right: NDArray[np.int64],
+        truth: NDArray[np.int64],
+        predicted: NDArray[np.int64],
+    ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return names and counts of the first classes, and `OTHER` with the sums of all others."""
+        if len(names) <= self._classes_max:
+            return names, right, truth, predicted
+        first = [i for i, name in enumerate(names[: int(self._classes_max)]) if name != OTHER]
+
+        def pooled(n: NDArray[np.int64]) -> NDArray[np.int64]:
+            return np.append(n[first], n.sum() - n[first].sum())
+
+        return [*(names[i] for i in first), OTHER], pooled(right), pooled(truth), pooled(predicted)
+
 
 class Window:
     """The newest outcomes, in ring buffers of a fixed size.
@@ -190,13 +213,13 @@ class Window:
     ----------
     size : int
         Number of judged messages it holds; each takes 48 bytes.
-    confusion_max : float
+    classes_max : float
         As for `Tally`.
     """
 
-    def __init__(self, size: int, confusion_max: float = math.inf) -> None:
+    def __init__(self, size: int, classes_max: float = math.inf) -> None:
         self.size = size
-        self._confusion_max = confusion_max
+        self._classes_max = classes_max
         self._n = 0
         whole, real = ("truth", "predicted"), ("loss", "brier", "top", "margin")
         self._columns: dict[str, NDArray[np.int64] | Floats] = {
@@ -218,7 +241,7 @@ class Window:
     def figures(self, classes: Sequence[Label]) -> tuple[Figures, float | None]:
         """Return the window's figures and its 1-ROCA %, which is ``None`` unless there are two classes."""
         held = self.outcomes()
-        tally = Tally(confusion_max=self._confusion_max)
+        tally = Tally(classes_max=self._classes_max)
         tally.add(held)
         ranking = roca_loss_pct(held.margin, held.truth == 1) if len(classes) == 2 else None
         return tally.figures(classes), ranking
