@@ -19,7 +19,8 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-CONNECTIONS_MAX = 16  # further ones are closed at once
+CONNECTIONS_MAX = 16  # a further one takes the place of the oldest
+FREED_S_MAX = 1.0  # for the oldest to end
 CONNECTION_S_MAX = 10.0  # for request and response
 _log = logging.getLogger("streamnb.metrics")
 
@@ -93,17 +94,23 @@ class _Server(ThreadingMixIn, WSGIServer):
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         self.address_family, address = found[0][0], found[0][4]
         self._free = BoundedSemaphore(CONNECTIONS_MAX)
+        self._open: dict[int, socket.socket] = {}  # by id, the oldest first
         super().__init__((str(address[0]), int(address[1])), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as socketserver's
         if not self._free.acquire(blocking=False):
-            _log.debug("closed the connection of %s: too many are open", client_address)
-            self.shutdown_request(request)
-            return
+            # Else clients that never finish their requests would keep the page from everybody else.
+            for oldest in list(self._open.values())[:1]:
+                _hang_up(oldest)
+            if not self._free.acquire(timeout=FREED_S_MAX):
+                _log.debug("closed the connection of %s: too many are open", client_address)
+                self.shutdown_request(request)
+                return
+        self._open[id(request)] = request
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no thread could be started
-            self._free.release()
+            self._close(request)
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
@@ -114,7 +121,12 @@ class _Server(ThreadingMixIn, WSGIServer):
             super().process_request_thread(request, client_address)
         finally:
             hang_up.cancel()
-            self._free.release()
+            self._close(request)
+
+    def _close(self, request: socket.socket) -> None:
+        """Make the place of a connection free."""
+        del self._open[id(request)]
+        self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         del request
