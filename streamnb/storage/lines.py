@@ -337,7 +337,10 @@ def output_error(name: str, error: OSError) -> StreamnbError:
 
 
 def open_append(path: Path | str) -> Appender:
-    """Open a file for appending lines, and create it if it is missing.
+    """Open a file for appending lines, and create it if it is missing, readable by its owner alone.
+
+    Scores and dead letters hold ids and words of messages. A file that exists keeps its mode, so an operator
+    who wants to share it creates it first.
 
     If the file ends in the middle of a line, as a killed writer leaves it, a newline is added first, so that
     the torn line is not joined with the next one.
@@ -363,7 +366,7 @@ def open_append(path: Path | str) -> Appender:
             "Choose a name without `.gz`.",
         )
     with translated("write", name):
-        fd = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        fd = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             status = os.fstat(fd)
             if stat.S_ISREG(status.st_mode):

@@ -273,3 +273,15 @@ def test_after_a_refused_line_nothing_more_is_written(
                 out.sync()
         assert fault.calls == 1
     assert path.read_bytes() == (b"one\n" if call == "write" else b"one\ntwo\n")
+
+
+def test_a_new_file_of_lines_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    """As snapshots are: its lines hold ids and words of messages. A file that was there keeps its mode."""
+    before = os.umask(0)
+    try:
+        (tmp_path / "shared").touch(0o664)
+        for name, mode in (("new", 0o600), ("shared", 0o664)):
+            open_append(tmp_path / name).close()
+            assert (tmp_path / name).stat().st_mode & 0o777 == mode
+    finally:
+        os.umask(before)
