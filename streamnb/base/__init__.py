@@ -50,6 +50,7 @@ from streamnb.base.record import (
     record_bytes,
 )
 from streamnb.base.score_rows import ScoreRows
+from streamnb.base.secrets import Secret, is_secret
 from streamnb.base.snapshot import INDEX_SECTIONS, Snapshot, check_unicode, differences, fingerprint
 
 __all__ = [
@@ -80,6 +81,7 @@ __all__ = [
     "RecordBatch",
     "ScoreRows",
     "Scores",
+    "Secret",
     "Section",
     "Sections",
     "Sink",
@@ -102,6 +104,7 @@ __all__ = [
     "fingerprint",
     "floats",
     "from_rows",
+    "is_secret",
     "likeliest",
     "positions",
     "record_bytes",

@@ -18,6 +18,7 @@ from typing import cast
 
 import msgspec
 
+from streamnb.base import is_secret
 from streamnb.config.endpoints import (
     Client,
     ConfluentInput,
@@ -36,8 +37,6 @@ from streamnb.storage import files
 from streamnb.wire import MessageFields, Output
 
 FILE_BYTES_MAX = 1 << 20
-
-_NAMES_OF_SECRETS = ("password", "secret", "passphrase", "key.pem")
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -144,7 +143,7 @@ def decode_settings(tables: Mapping[str, object], where: str) -> Settings:
     _check_numbers(msgspec.to_builtins(settings), where)
     for client in _clients(settings):
         for key in client:
-            if any(word in key for word in _NAMES_OF_SECRETS) and not isinstance(client[key], dict):
+            if is_secret(key, client[key]) and not isinstance(client[key], dict):
                 raise SettingsError(
                     f"{where}: the secret `{key}` is written in the file.",
                     f'Put it into an environment variable and write {key} = {{ env = "NAME" }}.',

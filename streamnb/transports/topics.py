@@ -59,15 +59,6 @@ OWNED_BY_BOTH: Mapping[str, str] = {
 """The client settings, by Kafka's own names, that both transports fix, each with the reason for it."""
 
 
-class Secret(str):
-    """A password whose `repr` is masked, so that printed settings and a client's debug log do not show it."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "'***'"
-
-
 def checked_topics(topics: Sequence[str]) -> list[str]:
     """Return the topics to read, sorted and without duplicates.
 

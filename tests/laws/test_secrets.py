@@ -12,6 +12,7 @@ import pytest
 from streamnb.config import load_settings, model_description
 from streamnb.engine.metrics import Metrics
 from streamnb.errors import SettingsError
+from streamnb.transports.confluent.client import librdkafka_settings
 from streamnb.transports.confluent.source import ConfluentSource
 from streamnb.transports.kafka.source import KafkaSource
 from tests.support.streams import lines_of
@@ -105,10 +106,13 @@ def test_G11_a_password_is_in_no_repr_and_on_no_page(tmp_path: Path, monkeypatch
     metrics = Metrics()
     source = KafkaSource(["mail"], {"bootstrap_servers": "127.0.0.1:1", "sasl_plain_password": CANARY})
 
-    other = ConfluentSource(["mail"], {"bootstrap.servers": "127.0.0.1:1", "sasl.password": CANARY})
+    secrets = {"sasl.password": CANARY, "sasl.oauthbearer.config": CANARY}
+    other = ConfluentSource(["mail"], {"bootstrap.servers": "127.0.0.1:1", **secrets})
+    checked = librdkafka_settings({"bootstrap.servers": "127.0.0.1:1", **secrets})
 
     for shown in (
         repr(other),
+        repr(checked),
         repr(settings),
         repr(model_description(settings)),
         repr(source),
@@ -117,10 +121,20 @@ def test_G11_a_password_is_in_no_repr_and_on_no_page(tmp_path: Path, monkeypatch
         assert CANARY not in shown
 
 
-def test_G11_a_password_written_out_is_refused_without_being_repeated(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'kafka.sasl_plain_password = "{CANARY}"',
+        f'kafka.proxy_url = "socks5://me:{CANARY}@127.0.0.1:1"',
+        f'confluent."sasl.oauthbearer.config" = "principal=me secret={CANARY}"',
+        f'confluent.sasl.oauthbearer.config = "{CANARY}"',
+        f'confluent.ssl.key.pem = "{CANARY}"',
+    ],
+)
+def test_G11_a_password_written_out_is_refused_without_being_repeated(line: str, tmp_path: Path) -> None:
     """The error names the key and not its value."""
     config = tmp_path / "run.toml"
-    config.write_text(f'[kafka]\nsasl_plain_password = "{CANARY}"\n')
+    config.write_text(line)
     with pytest.raises(SettingsError, match=r"the secret .* is written in the file") as caught:
         load_settings(config)
     assert CANARY not in str(caught.value)

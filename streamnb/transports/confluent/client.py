@@ -12,9 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from streamnb.base import FETCHED_BYTES_MAX
+from streamnb.base import FETCHED_BYTES_MAX, Secret, is_secret
 from streamnb.errors import SettingsError, TransportError
-from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_hosts, check_partitions, check_servers
+from streamnb.transports.topics import (
+    OWNED_BY_BOTH,
+    check_hosts,
+    check_partitions,
+    check_servers,
+)
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection, Uuid
@@ -71,8 +76,6 @@ OWNED: Mapping[str, str] = {
 }
 """The settings of librdkafka that the transport fixes, each with the reason for it."""
 
-_NAMES_OF_SECRETS = ("password", "secret", "passphrase", "key.pem")
-
 C = TypeVar("C", Consumer, Producer, AdminClient)
 
 
@@ -116,7 +119,7 @@ def librdkafka_settings(client: Mapping[str, object]) -> dict[str, object]:
             raise SettingsError(f"`{name}` is not a setting of librdkafka.", hint)
         if isinstance(value, list | tuple):  # librdkafka takes lists as text with commas
             settings[name] = ",".join(map(str, value))
-        elif isinstance(value, str) and any(word in name for word in _NAMES_OF_SECRETS):
+        elif isinstance(value, str) and is_secret(name, value):
             settings[name] = Secret(value)
     check_servers(settings.get("bootstrap.servers"), "bootstrap.servers")
     return settings

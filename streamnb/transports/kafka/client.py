@@ -16,9 +16,15 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 
+from streamnb.base import Secret, is_secret
 from streamnb.errors import SettingsError, TransportError
 from streamnb.transports.kafka.connections import NetClient
-from streamnb.transports.topics import OWNED_BY_BOTH, Secret, check_hosts, check_partitions, check_servers
+from streamnb.transports.topics import (
+    OWNED_BY_BOTH,
+    check_hosts,
+    check_partitions,
+    check_servers,
+)
 
 BOOTSTRAP_TIMEOUT_MS = 30_000
 RECONNECT_BACKOFF_MAX_MS = 1_000  # the client's default is 30 s; Kafka's own clients use 1 s
@@ -59,7 +65,7 @@ def kafka_python_settings(client: Mapping[str, object]) -> dict[str, object]:
             near = difflib.get_close_matches(name, _KNOWN - OWNED.keys(), 1)
             hint = f"Did you mean `{near[0]}`?" if near else "See the settings of kafka-python's clients."
             raise SettingsError(f"`{name}` is not a setting of kafka-python.", hint)
-        if isinstance(value, str) and ("password" in name or "proxy" in name):
+        if isinstance(value, str) and is_secret(name, value):
             settings[name] = Secret(value)
     check_servers(settings.get("bootstrap_servers"), "bootstrap_servers")
     if isinstance(settings.get("api_version"), list):  # configuration files have no tuples
