@@ -3,7 +3,8 @@
 Most settings tables are classes in the package that reads them; those of the model and of the endpoints are
 here. `Settings` collects them all. The package must not know the command line.
 
-- `settings`: TOML to typed settings; `renamed` refuses old names, `endpoints` has the tables of transports.
+- `settings`: TOML to typed settings; `renamed` refuses old names, `known` has hints for wrong ones, and
+  `endpoints` has the tables of transports.
 - `models`: builds a model and a decoder from settings, or restores both from a snapshot; `growing`: gives a
   snapshot the views of other settings.
 - `engines`: settings to transports, a snapshot directory and an engine; `checks`: what `streamnb check`

@@ -185,7 +185,10 @@ def check_endpoints(settings: Settings) -> tuple[InputSettings, OutputSettings, 
     endpoints = (settings.source, settings.sink, settings.dead_letters.sink)
     for endpoint, table in zip(endpoints, ("source", "sink", "dead_letters.sink"), strict=True):
         if endpoint is None:
-            raise SettingsError(f"`[{table}]` is not set.", "See configs/streamnb.toml for what it may be.")
+            hint = (
+                f'Set `[{table}]` with its kind, "kafka", "confluent" or "jsonl", and what that kind needs.'
+            )
+            raise SettingsError(f"`[{table}]` is not set.", hint)
     came, goes, aside = endpoints
     assert came is not None
     assert goes is not None

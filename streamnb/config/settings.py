@@ -7,7 +7,6 @@ says so: ``sasl_plain_password = { env = "KAFKA_PASSWORD" }``.
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import re
@@ -28,6 +27,7 @@ from streamnb.config.endpoints import (
     TopicOutput,
     TopicsInput,
 )
+from streamnb.config.known import allowed, known_settings, nearest
 from streamnb.config.renamed import FIXED, refuse_former
 from streamnb.engine import DeadLetterLimits, EngineSettings, GuardSettings, MetricsSettings, SnapshotSettings
 from streamnb.errors import DataError, SettingsError
@@ -37,6 +37,7 @@ from streamnb.storage import files
 from streamnb.wire import MessageFields, Output
 
 FILE_BYTES_MAX = 1 << 20
+DEPTH_MAX = 20
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -202,7 +203,7 @@ def _clients(settings: Settings) -> Iterator[Client]:
 def _apply(tables: dict[str, object], change: str) -> None:
     """``a.b=c`` into the tables; c is TOML, or text where it is none."""
     path, equals, text = change.partition("=")
-    keys = path.strip().split(".")
+    keys = _keys(path)
     if not equals or not all(keys):
         raise SettingsError(
             f"--set {change!r} does not set a key to a value.", "Write --set table.key=value."
@@ -220,6 +221,19 @@ def _apply(tables: dict[str, object], change: str) -> None:
             )
         table = cast("dict[str, object]", inner)
     table[keys[-1]] = value
+
+
+def _keys(path: str) -> list[str]:
+    """Return the keys of a dotted path; as in TOML, a key in quotes may have dots."""
+    keys: list[str] = []
+    try:
+        table: object = tomllib.loads(f"{path} = 0")
+    except ValueError:
+        return path.strip().split(".")
+    while isinstance(table, dict):
+        ((key, table),) = table.items()
+        keys.append(key)
+    return keys
 
 
 def _check_numbers(value: object, where: str, path: str = "") -> None:
@@ -241,25 +255,23 @@ def _check_numbers(value: object, where: str, path: str = "") -> None:
     ):
         raise SettingsError(
             f"{where}: `{path}` is {value}; a number must be finite, and an integer within 2^53.",
-            "See configs/streamnb.toml for what it may be.",
+            "Correct that number.",
         )
 
 
-def _check_text(value: object, where: str) -> None:
+def _check_text(value: object, where: str, depth: int = 0) -> None:
     """Refuse text that no path, topic or class can have: a byte 0, or bytes that are not UTF-8.
 
     Raises
     ------
     SettingsError
-        A key or a value has it.
+        A key or a value has it, or the tables are nested too deeply to look into all.
     """
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            _check_text(key, where)
-            _check_text(inner, where)
-    elif isinstance(value, list):
-        for inner in value:
-            _check_text(inner, where)
+    if depth > DEPTH_MAX:
+        raise SettingsError(f"{where} is nested too deeply.", "Flatten it; no setting is nested this deeply.")
+    if isinstance(value, dict | list):
+        for inner in [*value, *value.values()] if isinstance(value, dict) else value:
+            _check_text(inner, where, depth + 1)
     elif isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
         raise SettingsError(f"{where}: {value!r} has a byte 0, or bytes that are not UTF-8.", "Correct it.")
 
@@ -268,14 +280,19 @@ def _mistake(message: str, where: str) -> SettingsError:
     what, _, place = message.partition(" - at ")
     path = place.strip("`").removeprefix("$").removeprefix(".")
     unknown = re.search(r"unknown field `(.*)`", what)
+    known = known_settings(Settings)
     if unknown is None:
-        return SettingsError(f"{where}: `{path}`: {what}.", "See configs/streamnb.toml for what it may be.")
+        is_of_the_type = what.startswith(("Invalid", "Expected")) and not path.endswith("]")
+        hint = allowed(_without_indices(path), known) if is_of_the_type else "Correct that value."
+        return SettingsError(f"{where}: `{path}`: {what}.", hint)
     name = f"{path}.{unknown[1]}" if path else unknown[1]
-    plain = re.sub(r"\[[^]]*\]", "", name)
-    nearest = difflib.get_close_matches(
-        plain, [known for known in paths() if known != plain], n=1, cutoff=0.0
-    )
-    return SettingsError(f"{where}: `{name}` is not a setting.", f"Did you mean `{nearest[0]}`?")
+    meant = nearest(_without_indices(name), [one for one in known if one not in FIXED])
+    return SettingsError(f"{where}: `{name}` is not a setting.", f"Did you mean `{meant}`?")
+
+
+def _without_indices(path: str) -> str:
+    """Return the path of a setting in the tables of a list, such as `views.name` for `views[0].name`."""
+    return re.sub(r"\[[^]]*\]", "", path)
 
 
 def paths() -> list[str]:
@@ -286,21 +303,4 @@ def paths() -> list[str]:
     >>> "engine.poll_timeout_ms" in paths()
     True
     """
-    found: dict[str, None] = {}
-    _walk(msgspec.inspect.type_info(Settings), "", found)
-    return [path for path in found if path not in FIXED]
-
-
-def _walk(info: msgspec.inspect.Type, path: str, found: dict[str, None]) -> None:
-    if isinstance(info, msgspec.inspect.UnionType):
-        for option in info.types:
-            _walk(option, path, found)
-    elif isinstance(info, msgspec.inspect.VarTupleType):
-        _walk(info.item_type, path, found)
-    elif isinstance(info, msgspec.inspect.StructType):
-        if info.tag_field is not None:
-            found[f"{path}.{info.tag_field}"] = None
-        for field in info.fields:
-            inner = f"{path}.{field.encode_name}" if path else field.encode_name
-            found[inner] = None
-            _walk(field.type, inner, found)
+    return [path for path in known_settings(Settings) if path not in FIXED]

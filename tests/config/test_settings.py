@@ -1036,3 +1036,36 @@ def test_the_textbook_is_the_lectures_arithmetic() -> None:
     (view,) = loaded.views
     assert (loaded.model.head, loaded.tokens.rule, loaded.prior) == ("product", "words", None)
     assert view.event_model == Multinomial(Laplace(1.0), weight="counts", unknown="smooth")
+
+
+@pytest.mark.parametrize(
+    ("change", "hint"),
+    [
+        ("engine.batch=3", "Did you mean `engine.batch_records_max`?"),
+        ("engine.poll=3", "Did you mean `engine.poll_timeout_ms`?"),
+        ("enigne.start=3", "Did you mean `engine`?"),
+        ("tokens.rule=word", 'It may be "unicode" or "words".'),
+        ("engine.start=erliest", 'It may be "earliest", "latest" or an integer.'),
+        ("source={kind='kafak'}", 'It may be "kafka", "confluent" or "jsonl".'),
+        ("message.bytes_max=word", "It may be an integer."),
+        ("message.text=[3]", "Correct that value."),
+        ("metrics.port=70000", "Correct that value."),
+        (".".join("a" * 3000) + "=1", "Flatten it; no setting is nested this deeply."),
+    ],
+)
+def test_a_hint_names_the_setting_that_was_meant_or_the_values_that_are_allowed(
+    change: str, hint: str, tmp_path: Path
+) -> None:
+    """It named `engine.start` for `engine.batch`, and a file that an installed streamnb does not have."""
+    with pytest.raises(SettingsError) as caught:
+        load_settings(written(tmp_path, ""), [change])
+    assert caught.value.hint == hint
+
+
+def test_a_change_may_have_keys_in_quotes_as_a_file_may(tmp_path: Path) -> None:
+    """They were read as keys with quotes in them."""
+    changes = ['tokens."rule"="words"', 'confluent."sasl.mechanism"="PLAIN"', "kafka.'client_id'='x=y'"]
+    settings = load_settings(written(tmp_path, ""), changes)
+    assert settings.tokens.rule == "words"
+    assert settings.confluent == {"sasl.mechanism": "PLAIN"}
+    assert settings.kafka == {"client_id": "x=y"}
