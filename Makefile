@@ -16,10 +16,10 @@ help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 # setuptools warns at every build that its table of extension modules is experimental: that is known.
-$(VENV)/.installed: pyproject.toml $(wildcard streamnb/naive_bayes/_kernel/*.p* streamnb/wire/_*.p*)
+$(VENV)/.installed: pyproject.toml .ci/constraints.txt $(wildcard streamnb/naive_bayes/_kernel/*.p* streamnb/wire/_*.p*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[demo,test]'
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[demo,test]'
 	touch $@
 
 install: $(VENV)/.installed  ## make .venv and install streamnb into it

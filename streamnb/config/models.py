@@ -95,10 +95,15 @@ def build_decoder(settings: Settings) -> Decoder:
         read = _FIELDS[view.reads](fields)
         for field in view.reader.named_fields:
             if field not in read:
-                table = f"message.{view.reads}"
+                table, listed = f"message.{view.reads}", ", ".join(f'"{name}"' for name in read)
+                instead = (
+                    f"Let the reader read the fields of `{table}`: fields = [{listed}]. Or add"
+                    if read
+                    else "Add"
+                )
                 raise SettingsError(
                     f"View `{view.name}` uses the field `{field}`, which `{table}` does not list.",
-                    f"Add it to `{table}`.",
+                    f"{instead} `{field}` to `{table}`.",
                 )
     return Decoder(fields, timed=settings.forgetting.half_life_s is not None)
 

@@ -1069,3 +1069,13 @@ def test_a_change_may_have_keys_in_quotes_as_a_file_may(tmp_path: Path) -> None:
     assert settings.tokens.rule == "words"
     assert settings.confluent == {"sasl.mechanism": "PLAIN"}
     assert settings.kafka == {"client_id": "x=y"}
+
+
+def test_a_view_of_fields_that_no_message_has_is_told_those_that_it_may_read(tmp_path: Path) -> None:
+    """A reader of text reads `text` by default; with other text fields it was told to add one more."""
+    with pytest.raises(SettingsError, match="uses the field `text`") as caught:
+        build_decoder(load_settings(written(tmp_path, 'message.text = ["subject", "body"]')))
+    assert caught.value.hint == (
+        'Let the reader read the fields of `message.text`: fields = ["subject", "body"]. '
+        "Or add `text` to `message.text`."
+    )

@@ -7,11 +7,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 MAIL = b'{"id": "a", "text": "win money", "label": "spam"}\n'
@@ -144,3 +147,19 @@ def test_without_a_compiler_it_installs_runs_and_says_what_that_costs(wheel: Pat
     logged = [line for line in done.stderr.splitlines() if " streamnb" in line and line[:2] == "20"]
     assert " WARNING streamnb: plain Python, about fifty times slower: the kernel was not built" in logged[0]
     assert (tmp_path / "scores.jsonl").stat().st_size > 0
+
+
+def test_every_dependency_that_is_tested_has_one_version() -> None:
+    """`make install` takes it from `.ci/constraints.txt`; each satisfies what `pyproject.toml` asks for."""
+    lines = (ROOT / ".ci" / "constraints.txt").read_text().splitlines()
+    pinned = {canonicalize_name(name): version for name, _, version in (one.partition("==") for one in lines)}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for line in (
+        *project["dependencies"],
+        *(one for name in extras if name != "docs" for one in extras[name]),
+    ):
+        needed = Requirement(line)
+        if needed.name != "streamnb":
+            assert pinned[canonicalize_name(needed.name)] in needed.specifier, line
+    assert "--constraint .ci/constraints.txt" in (ROOT / "Makefile").read_text()
