@@ -20,6 +20,7 @@ from streamnb.errors import SettingsError
 # Copied from `streamnb.evaluation`: importing it loads numpy, and `--help` must not. A test compares them.
 Mode = Literal["immediate", "delayed", "partial"]
 TAUGHT, SHARE = 10_000, 0.5
+WINDOW_MAX = 100_000_000  # its messages are held in memory, 48 bytes each
 
 
 def evaluate(
@@ -32,6 +33,7 @@ def evaluate(
         typer.Option(
             help="Number of labelled messages in the sliding window of the column `last N` and of the plots.",
             min=1,
+            max=WINDOW_MAX,
         ),
     ] = 1000,
     warm_up: Annotated[
@@ -64,7 +66,7 @@ def evaluate(
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Random seed of partial feedback and of the confidence intervals.")
+        int, typer.Option(help="Random seed of partial feedback and of the confidence intervals.", min=0)
     ] = 0,
     compare: Annotated[
         str,

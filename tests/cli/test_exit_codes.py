@@ -194,6 +194,31 @@ def test_settings_that_do_not_fit_a_snapshot_are_exit_code_2(capfd: pytest.Captu
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["demo", "--lines", "--messages", "-5"],
+        ["demo", "--messages", "20", "--rate", "nan"],
+        ["demo", "--messages", "20", "--rate", "-1"],
+        ["evaluate", "mail.jsonl", "--config", SPAM, "--window", "9" * 40],
+        ["evaluate", "mail.jsonl", "--config", SPAM, "--seed", "-1"],
+        ["evaluate", "mail.jsonl", "--config", SPAM, "--feedback", "partial", "--share", "nan"],
+        ["tune", "mail.jsonl", "--config", SPAM, "--part", "nan"],
+        ["generate", "model.snb", "-n", "-1"],
+        ["explain", "model.snb", "win", "--top", "0"],
+        ["snapshot", "pin", ".", "9" * 40],
+        ["run", SPAM, "--set", "engine.start=" + "9" * 40],
+        ["run", SPAM, "--set", ".".join("a" * 3000) + "=1"],
+        ["\udcff"],
+    ],
+)
+def test_an_odd_number_is_exit_code_2(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    """Some were tracebacks, and a rate that is not a number waited without end."""
+    assert streamnb(capfd, *words).code == 2
+
+
+@pytest.mark.usefixtures("folder")
 def test_forgotten_classes_of_an_export_are_exit_code_2(capfd: pytest.CaptureFixture[str]) -> None:
     """The hint names the option; it was exit code 74."""
     ended = streamnb(capfd, "snapshot", "export", "three.snb", "--weights", "-o", "weights.csv")

@@ -15,13 +15,15 @@ from streamnb.cli.options import (
 
 def demo(
     messages: Annotated[
-        int | None, typer.Option(help="Stop after this many messages; without it, run until Ctrl-C.")
+        int | None, typer.Option(help="Stop after this many messages; without it, run until Ctrl-C.", min=0)
     ] = None,
     json: JsonOption = False,
     rate: Annotated[
         float | None,
         typer.Option(
-            help="Messages per second; 0 is as fast as possible. Default: 40 on a terminal, otherwise 0."
+            help="Messages per second; 0 is as fast as possible. Default: 40 on a terminal, otherwise 0.",
+            min=0.0,
+            max=1e9,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed of the generated mailbox.")] = 0,
