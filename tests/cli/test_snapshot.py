@@ -151,7 +151,7 @@ def test_the_exported_weights_score_as_the_model_does(tmp_path: Path) -> None:
     calibrated = list(export.weights(learned(MAIL), ("spam", "ham")))
     assert calibrated[0][2] == "spam"
     assert len(calibrated) == len(rows)
-    with pytest.raises(SnapshotError, match="two of the classes learned"):
+    with pytest.raises(SettingsError, match="two of the classes learned"):
         list(export.weights(learned((*MAIL, *LATER))))
     with pytest.raises(SettingsError, match=r"The format of .*counts\.xlsx is not known"):
         export.write(tmp_path / "counts.xlsx", export.COUNTS, [])

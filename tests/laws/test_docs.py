@@ -117,13 +117,14 @@ def of(value: object) -> str:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Iterator[Path]:
     """A folder in which the documents' commands find what they name, and leave what they make."""
-    for name in ("streamnb", "tests", "deploy", "configs", "docs"):
+    for name in (".ci", "streamnb", "tests", "deploy", "configs", "docs"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Makefile", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, tmp_path / name)  # with its age, which make looks at
     (tmp_path / ".venv").symlink_to(sys.prefix)
     installed = Path(sys.prefix) / ".installed"
-    made_from = [ROOT / "pyproject.toml", *(ROOT / "streamnb").rglob("_kernel/*.p*")]
+    inputs = [ROOT / "pyproject.toml", ROOT / ".ci" / "constraints.txt"]
+    made_from = [*inputs, *(ROOT / "streamnb").rglob("_kernel/*.p*")]
     if not installed.exists() or any(path.stat().st_mtime > installed.stat().st_mtime for path in made_from):
         pytest.fail("this environment is older than what it is made from: run `make install`")
     yield tmp_path
