@@ -16,7 +16,7 @@ help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 # setuptools warns at every build that its table of extension modules is experimental: that is known.
-$(VENV)/.installed: pyproject.toml .ci/constraints.txt $(wildcard streamnb/naive_bayes/_kernel/*.p* streamnb/wire/_*.p*)
+$(VENV)/.installed: pyproject.toml .ci/constraints.txt $(wildcard streamnb/naive_bayes/_kernel/*.p[xy]? streamnb/wire/*.p[xy]?)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[demo,test]'
