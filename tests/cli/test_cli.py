@@ -14,6 +14,7 @@ import pytest
 from streamnb import TEXT_ONLY, MultinomialNB, NaiveBayes, load
 from streamnb.naive_bayes import memory
 from streamnb.storage import read_snapshot, write_snapshot
+from tests.support.commands import command
 from tests.support.streams import lines_of
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -21,10 +22,8 @@ SPAM = str(CONFIGS / "spam.toml")
 
 
 def streamnb(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run one command in its own process."""
-    return subprocess.run(
-        [sys.executable, "-m", "streamnb", *words], input=stdin, capture_output=True, timeout=120, check=False
-    )
+    """Run one command in its own process, with the imports already done."""
+    return subprocess.run([*command(), *words], input=stdin, capture_output=True, timeout=120, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -124,10 +124,10 @@ def test_F20_a_look_at_the_metrics_takes_time_linear_in_the_classes() -> None:
         batch = Batch({"text": ["win"] * 2 * n}, labels * 2)
         live.add(NaiveBayes(TEXT_ONLY, head="product").step(batch), batch.labels)
         took = []
-        for _ in range(3):
-            began = time.perf_counter()
+        for _ in range(5):
+            began = time.thread_time()  # of the processor: other programs do not lengthen it
             metrics = {metric.name: metric for metric in live.collect()}
-            took.append(time.perf_counter() - began)
+            took.append(time.thread_time() - began)
         assert not metrics["streamnb_confusion"].samples
         assert len(metrics["streamnb_recall"].samples) <= 2 * (CLASSES_MAX + 1)
         return min(took)

@@ -93,8 +93,6 @@ def test_a_bomb_takes_little_more_memory_than_the_limit(codec: str) -> None:
         "try:\n    unpack(batch, LIMIT)\n"
         "except CorruptRecordError as error:\n    print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
     assert "decompress to more than" in done.stdout, done.stderr
