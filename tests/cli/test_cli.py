@@ -14,7 +14,7 @@ import pytest
 from streamnb import TEXT_ONLY, MultinomialNB, NaiveBayes, load
 from streamnb.naive_bayes import memory
 from streamnb.storage import read_snapshot, write_snapshot
-from tests.support.commands import command
+from tests.support.commands import forked_streamnb
 from tests.support.streams import lines_of
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -22,8 +22,10 @@ SPAM = str(CONFIGS / "spam.toml")
 
 
 def streamnb(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run one command in its own process, with the imports already done."""
-    return subprocess.run([*command(), *words], input=stdin, capture_output=True, timeout=120, check=False)
+    """Run one command in its own process; the tests with a pipe or a signal start Python itself."""
+    return subprocess.run(
+        [*forked_streamnb(), *words], input=stdin, capture_output=True, timeout=120, check=False
+    )
 
 
 @pytest.fixture(scope="module")
