@@ -6,6 +6,7 @@ workers than cores, and the longest files start first: otherwise one worker runs
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -62,6 +63,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
     rank = {TESTS / name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
+
+def pytest_collection_finish() -> None:
+    """Leave the collected tests and the imported modules out of garbage collection.
+
+    There are 300,000 objects that stay to the end: without this, looking at them all takes 0.2 s each time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -124,7 +124,7 @@ def checkout(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / ".venv").symlink_to(sys.prefix)
     installed = Path(sys.prefix) / ".installed"
     inputs = [ROOT / "pyproject.toml", ROOT / ".ci" / "constraints.txt"]
-    made_from = [*inputs, *(ROOT / "streamnb").rglob("_kernel/*.p*")]
+    made_from = [*inputs, *(ROOT / "streamnb").rglob("*.p[xy]?")]
     if not installed.exists() or any(path.stat().st_mtime > installed.stat().st_mtime for path in made_from):
         pytest.fail("this environment is older than what it is made from: run `make install`")
     yield tmp_path
