@@ -58,7 +58,7 @@ def section(sections: Sections, name: str, dtype: type[T]) -> NDArray[T]:
     return array.astype(dtype, copy=False)
 
 
-def floats(sections: Sections, name: str, shape: tuple[int | None, int]) -> Floats:
+def floats(sections: Sections, name: str, shape: tuple[int | None, ...]) -> Floats:
     """Return a section of finite numbers with this shape (``None`` allows any number of rows).
 
     Raises
@@ -67,15 +67,15 @@ def floats(sections: Sections, name: str, shape: tuple[int | None, int]) -> Floa
         The section is missing, has another type or shape, or holds a number that is not finite.
     """
     array = section(sections, name, np.float64)
-    rows, columns = shape
-    if array.ndim != 2 or array.shape[1] != columns or (rows is not None and array.shape[0] != rows):
+    rows, *columns = shape
+    if array.shape[1:] != tuple(columns) or array.ndim == 0 or rows not in {None, len(array)}:
         raise SnapshotError(f"Section `{name}` has the shape {array.shape}, not {shape}.", HINT)
     if not bool(np.isfinite(array).all()):
         raise SnapshotError(f"Section `{name}` holds an infinite or NaN number.", HINT)
     return array
 
 
-def counted(sections: Sections, name: str, shape: tuple[int | None, int]) -> Floats:
+def counted(sections: Sections, name: str, shape: tuple[int | None, ...]) -> Floats:
     """Return a section of sums of weights: `floats` between 0 and `COUNTED_MAX`.
 
     The upper bound keeps sums of such numbers from overflowing.

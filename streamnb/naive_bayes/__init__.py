@@ -76,9 +76,12 @@ from streamnb.naive_bayes.model.relabelling import relabel
 from streamnb.naive_bayes.model.state import HeadKind, State
 from streamnb.naive_bayes.model.view import EVERY_FIELD, TEXT_ONLY, View
 from streamnb.naive_bayes.posterior.odds import softmax
+from streamnb.naive_bayes.statistics.budget import BYTES_MAX, BYTES_MIN
 from streamnb.naive_bayes.statistics.forgetting import Forgetting
 
 __all__ = [
+    "BYTES_MAX",
+    "BYTES_MIN",
     "ESTIMATOR",
     "EVERY_FIELD",
     "TEXT_ONLY",

@@ -27,7 +27,7 @@ VALUES = ("classes", "learned", "forgetting", "evicted_tokens", "evicted_mass", 
 """The keys of `values` that this version knows."""
 
 _SECTION = re.compile(
-    r"token_bytes|token_bounds|counts|totals|class_counts|head_weights|head_offsets|head_noise|length"
+    r"token_bytes|token_bounds|counts|cell_bounds|cell_classes|cell_counts|totals|class_counts|head_weights|head_offsets|head_noise|length"
     r"|unknown_share|block\d+_.*|guard_sources|index|index_before|index_state"
 )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
@@ -351,3 +353,31 @@ def test_a_unicode_that_was_never_compared_stays_and_is_refused(unicode: object)
     )
     with pytest.raises(SnapshotError):
         restore_model(snapshot)
+
+
+def test_the_counts_of_many_classes_of_version_1_2_become_cells() -> None:
+    """Only the counts above 0 are kept, each with its class; a model reads them as its own."""
+    model = NaiveBayes()
+    for i in range(30):
+        model.learn_one({"text": f"word{i % 7} word{i % 5}"}, f"class{i % 12}")
+    frozen = model.freeze()
+    bounds, classes, values = (
+        frozen.sections[f"cell_{name}"].tolist() for name in ("bounds", "classes", "counts")
+    )
+    counts = np.zeros((len(bounds) - 1, 12))
+    for token, (first, last) in enumerate(pairwise(bounds)):
+        counts[token, classes[first:last]] = values[first:last]
+    dense = {name: array for name, array in frozen.sections.items() if not name.startswith("cell_")}
+    old = container.Contents({}, {**dense, "counts": counts}, 2)
+    sections = migrated(old, newest=3).sections
+    assert sections.keys() == frozen.sections.keys()
+    assert all(np.array_equal(sections[name], array) for name, array in frozen.sections.items())
+    again = NaiveBayes()
+    again.restore(frozen.values, sections)
+    assert again.digest() == model.digest()
+
+
+def test_the_counts_of_few_classes_stay_a_table() -> None:
+    """A row of up to eight classes is as it was."""
+    old = container.Contents({}, {"counts": np.ones((3, 8))}, 2)
+    assert migrated(old, newest=3).sections.keys() == {"counts"}

@@ -7,6 +7,7 @@ from libc.math cimport log
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memmove
 
+from streamnb.naive_bayes._kernel.cells cimport close_row, open_row
 from streamnb.naive_bayes._kernel.table cimport Table, view_of
 from streamnb.naive_bayes._kernel.tokenizer cimport grow
 
@@ -90,7 +91,7 @@ cdef inline void recount_left(
 ) noexcept nogil:
     """Count the words of all classes again after an eviction; the rows left have counts that are entries already."""
     cdef uint64_t c, i, n, row, at
-    cdef double count
+    cdef const double* counts
     for c in range(table.n_classes):
         set_messages(histograms + c, messages[c])
         for i in range(histograms[c].n):
@@ -98,11 +99,12 @@ cdef inline void recount_left(
     for row in range(table.rows):
         if view_of(table, row) != view:
             continue
+        counts = open_row(table, row)
         for c in range(table.n_classes):
-            count = table.counts[row * table.n_classes + c]
-            at = place_of(histograms + c, count)
-            if is_entry(histograms + c, at, count):
+            at = place_of(histograms + c, counts[c])
+            if is_entry(histograms + c, at, counts[c]):
                 histograms[c].entries[at].words += 1
+        close_row(table, row)
     for c in range(table.n_classes):
         n = 0
         for i in range(histograms[c].n):

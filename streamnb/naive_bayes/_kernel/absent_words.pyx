@@ -119,8 +119,7 @@ cdef class AbsentWords:
 
     def rebuild(self, rows, messages):
         """Count again from the rows, as after a snapshot was read or rare words were evicted."""
-        columns = rows.matrix().T
-        self._fill([np.unique(column[column > 0], return_counts=True) for column in columns], messages)
+        self._fill([np.unique(column, return_counts=True) for column in rows.columns()], messages)
 
     def freeze(self, prefix):
         """Return no sections: the rows and the class counts determine everything."""

@@ -7,6 +7,7 @@ from libc.math cimport INFINITY, log
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from streamnb.naive_bayes._kernel.absent_words cimport all_absent
+from streamnb.naive_bayes._kernel.cells cimport close_row, open_row
 from streamnb.naive_bayes._kernel.field_totals cimport FieldSums
 from streamnb.naive_bayes._kernel.multinomial cimport log_count
 from streamnb.naive_bayes._kernel.readers cimport Feature, Features, View
@@ -29,7 +30,7 @@ cdef inline void log_bernoulli(
 
     `log_totals`, `present` and `certain` have room for S numbers each.
     """
-    cdef uint64_t C = table.n_classes, known = 0, vocabulary = table.known[view.store], without = 0, i, j
+    cdef uint64_t known = 0, vocabulary = table.known[view.store], without = 0, i, j
     cdef double n, rest, others
     cdef bint alike = view.without == view.pseudo
     cdef const double* row
@@ -45,7 +46,7 @@ cdef inline void log_bernoulli(
                     z[j] += log_count(view, 0.0) - log_totals[j]
             continue
         known += 1
-        row = table.counts + <uint64_t>feature.row * C
+        row = open_row(table, feature.row)
         for j in range(S):
             n = view.histograms[active[j]].messages - row[active[j]]
             rest = n + view.without
@@ -54,6 +55,7 @@ cdef inline void log_bernoulli(
             else:
                 certain[j] += 1.0
             z[j] += log_count(view, row[active[j]]) - log_totals[j]
+        close_row(table, feature.row)
     if vocabulary == known:
         return
     for j in range(S):
@@ -77,15 +79,18 @@ cdef inline void add_flag(
 ) noexcept nogil:
     """Add the evidence of one flag per active class to ``z[S]``: the twin of `Bernoulli.flag_parts`."""
     cdef double pseudo = view.pseudo if is_true else view.without, total, count
+    cdef const double* row = NULL
     cdef uint64_t j
     if field == NULL or field.states == 0:
         return
+    if feature.row >= 0:
+        row = open_row(table, feature.row)
     for j in range(S):
         total = field.totals[active[j]] + view.pseudo + view.without
-        count = pseudo
-        if feature.row >= 0:
-            count = table.counts[<uint64_t>feature.row * table.n_classes + <uint64_t>active[j]] + pseudo
+        count = pseudo if row == NULL else row[active[j]] + pseudo
         z[j] += log(count) - log(total) if total > 0 and count > 0 else -INFINITY
+    if row != NULL:
+        close_row(table, feature.row)
 
 
 cdef inline bint is_true_flag(const uint8_t* token, uint64_t size) noexcept nogil:

@@ -5,6 +5,7 @@
 from libc.math cimport INFINITY, log
 from libc.stdint cimport int64_t, uint64_t
 
+from streamnb.naive_bayes._kernel.cells cimport close_row, open_row
 from streamnb.naive_bayes._kernel.field_totals cimport FieldSums
 from streamnb.naive_bayes._kernel.multinomial cimport SMOOTH_DIRICHLET, SMOOTH_LAPLACE, log_count
 from streamnb.naive_bayes._kernel.readers cimport Feature, View
@@ -27,7 +28,7 @@ cdef inline void add_category(
     if field == NULL or field.states == 0 or (feature.row < 0 and view.skips_unknown):
         return
     if feature.row >= 0:
-        row = table.counts + <uint64_t>feature.row * table.n_classes
+        row = open_row(table, feature.row)
     if view.smoothing == SMOOTH_LAPLACE:
         p, pseudo_total = view.pseudo, view.pseudo * <double>field.states
     elif view.smoothing == SMOOTH_DIRICHLET:
@@ -43,3 +44,5 @@ cdef inline void add_category(
             z[j] += log_count(view, count) - log(field.totals[active[j]] + pseudo_total)
         else:
             z[j] += log(count + p) - log(field.totals[active[j]] + pseudo_total)
+    if row != NULL:
+        close_row(table, feature.row)

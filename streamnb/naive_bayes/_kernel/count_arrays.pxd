@@ -51,6 +51,43 @@ cdef inline bint check_rows(
     return True
 
 
+cdef inline bint check_cells(
+    const uint64_t* bounds,
+    uint64_t rows,
+    uint64_t size,
+    const uint32_t* cells,
+    const uint32_t* classes,
+    const double* counts,
+    uint64_t C,
+    uint64_t n_views,
+    uint64_t* known,
+    double* sums,
+) noexcept nogil:
+    """Do the work of `check_rows` for rows of groups, whose cells have been checked to lie in their arrays.
+
+    Every row has a count, all counts are above 0, and a row's classes rise.
+    """
+    cdef uint64_t row, i, n = cells[rows]
+    if bounds[0] != 0 or bounds[rows] >> 8 != size:
+        return False
+    for i in range(<uint64_t>LANES * n_views):
+        known[i] = 0
+    for i in range(n_views * C):
+        sums[i] = 0.0
+    if not bounds_fit(bounds, rows, n_views, known) or not counts_fit(counts, n):
+        return False
+    for row in range(rows):
+        if cells[row] == cells[row + 1]:
+            return False
+        for i in range(cells[row], cells[row + 1]):
+            if not counts[i] > 0.0 or (i > cells[row] and classes[i] <= classes[i - 1]):
+                return False
+            sums[(bounds[row + 1] & 255) * C + classes[i]] += counts[i]
+    for i in range(n_views, <uint64_t>LANES * n_views):
+        known[i % n_views] += known[i]
+    return True
+
+
 cdef inline bint bounds_fit(const uint64_t* bounds, uint64_t rows, uint64_t n_views, uint64_t* known) noexcept nogil:
     """Return whether no end lies before the last one and all views exist: a negative difference has its top bit set."""
     cdef uint64_t row, odd = 0

@@ -61,13 +61,27 @@ cdef class Statements:
             high[i], low[i] = h.high, h.low
         return high.base, low.base
 
-    def sum_of(self, token_bounds, token_bytes, counts):
-        """Return the sum, modulo 2^128, of the hashes of all counts that are not 0."""
-        cdef const uint64_t[::1] bounds = token_bounds
-        cdef const uint8_t[::1] arena = token_bytes
-        cdef const double[::1] flat = counts.reshape(-1)
+    def sum_of(self, sections):
+        """Return the sum, modulo 2^128, of the hashes of all counts above 0 in the sections of a count store."""
+        bounds, arena = sections["token_bounds"], sections["token_bytes"]
+        if "counts" in sections:
+            counts = sections["counts"]
+            return self._sum_of(bounds, arena, counts.reshape(-1), counts.shape[1], None, None)
+        return self._sum_of(bounds, arena, sections["cell_counts"], 0, sections["cell_bounds"], sections["cell_classes"])
+
+    def _sum_of(
+        self,
+        const uint64_t[::1] bounds,
+        const uint8_t[::1] arena,
+        const double[::1] counts,
+        uint64_t C,
+        const uint32_t[::1] cells,
+        const uint32_t[::1] classes,
+    ):
+        """Return the sum over rows of C counts or, where `cells` is given, of the cells between two of its bounds."""
         cdef const uint8_t* at = &arena[0] if arena.shape[0] else NULL
-        cdef uint64_t row, c, low = 0, high = 0, rows = counts.shape[0], C = counts.shape[1]
+        cdef uint64_t row, i, first, last, c, low = 0, high = 0, rows = bounds.shape[0] - 1
+        cdef bint sparse = cells is not None
         cdef int64_t size = 0
         cdef Hash128 h
         with nogil:
@@ -75,9 +89,13 @@ cdef class Statements:
                 size = self.begin(&bounds[0], at, row)
                 if size < 0:
                     break
-                for c in range(C):
-                    if flat[row * C + c] != 0:
-                        h = murmur(self.buffer, self.end(size, c, flat[row * C + c]))
+                first, last = row * C, (row + 1) * C
+                if sparse:
+                    first, last = cells[row], cells[row + 1]
+                for i in range(first, last):
+                    if counts[i] != 0:
+                        c = classes[i] if sparse else i - first
+                        h = murmur(self.buffer, self.end(size, c, counts[i]))
                         low += h.low
                         high += h.high + (low < h.low)
         if size < 0:

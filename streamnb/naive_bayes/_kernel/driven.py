@@ -85,6 +85,10 @@ class DrivenModel(Protocol):
         """The largest number of tokens that the counts hold; ``None`` is no limit."""
 
     @property
+    def bytes_max(self) -> int | None:
+        """The most memory that the counts may be charged for, in bytes; ``None`` is no limit."""
+
+    @property
     def counts(self) -> Any:  # noqa: ANN401 - the compiled count store, which no plain module names
         """The compiled `CountStore` of all views that count."""
 

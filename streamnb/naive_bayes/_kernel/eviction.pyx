@@ -13,6 +13,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+from streamnb.naive_bayes._kernel.cells cimport sum_of_row
 from streamnb.naive_bayes._kernel.table cimport Table, view_of
 
 cdef enum:
@@ -29,12 +30,11 @@ cdef struct Limit:  # the largest keys of the rows that go, level by level
 
 cdef inline uint64_t key_of(const Table* table, uint64_t row, uint64_t position, int level) noexcept nogil:
     """Return the key that ranks a row at a level; `position` is the number of older rows of its view."""
-    cdef uint64_t c, key
-    cdef double total = 0.0
+    cdef uint64_t key
+    cdef double total
     if level == 1:
         return (position << 32) // table.known[view_of(table, row)]
-    for c in range(table.n_classes):
-        total += table.counts[row * table.n_classes + c]
+    total = sum_of_row(table, row)
     memcpy(&key, &total, 8)  # a sum is not negative, so its bits sort as it does
     return key
 

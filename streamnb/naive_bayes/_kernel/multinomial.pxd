@@ -7,14 +7,22 @@ from libc.math cimport INFINITY, fabs, log, pow
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
+from streamnb.naive_bayes._kernel.cells cimport close_row, open_row
 from streamnb.naive_bayes._kernel.readers cimport LOGS_BITS, Feature, Features, Log, View
-from streamnb.naive_bayes._kernel.table cimport Table
+from streamnb.naive_bayes._kernel.table cimport Cell, Table
 
 cdef enum:
     SMOOTH_NONE, SMOOTH_LAPLACE, SMOOTH_DIRICHLET
 
 cdef enum:
     VIEW_FEATURES = 4  # x, its square-law twin, and both with rare tokens shrunk; `step.pyx` compares it
+
+
+cdef extern from *:
+    """
+    #define SNB_PSEUDO_MIN 1e-200
+    """
+    double PSEUDO_MIN "SNB_PSEUDO_MIN"  # `step.pyx` compares it with the plain module's
 
 
 cdef struct Constants:  # of the plain module
@@ -77,7 +85,7 @@ cdef inline void against_rest(
         feature = features.items + i
         if feature.row < 0:
             continue
-        row = table.counts + <uint64_t>feature.row * C
+        row = open_row(table, feature.row)
         f = feature.f
         n_t = 0.0
         for c in range(C):
@@ -89,6 +97,7 @@ cdef inline void against_rest(
             value = (log((n_c + view.pseudo) / (n_t - n_c + view.pseudo)) if n_c > 0.0 else none) - base[j]
             d[j] = value
             mean += value
+        close_row(table, feature.row)
         mean /= <double>S
         rare = f * n_t / (n_t + k.rare_tokens)
         weight += f
@@ -127,11 +136,12 @@ cdef inline void against_the_other(
         feature = features.items + i
         if feature.row < 0:
             continue
-        row = table.counts + C * <uint64_t>feature.row
+        row = open_row(table, feature.row)
         n_t = 0.0
         for c in range(C):
             n_t += row[c]
         value = log((row[active[0]] + view.pseudo) / (row[active[1]] + view.pseudo)) - base
+        close_row(table, feature.row)
         rare = feature.f * n_t / (n_t + k.rare_tokens)
         weight += feature.f
         g = value * fabs(value)
@@ -153,11 +163,15 @@ cdef inline void log_likelihood(
     const View* view,
     uint64_t v,
     const int64_t* active,
+    const int64_t* place,
     uint64_t S,
     double* log_totals,
     double* z,
 ) noexcept nogil:
-    """Write ``sum f log phi`` per active class to ``z[S]``; `log_totals` has room for S numbers."""
+    """Write ``sum f log phi`` per active class to ``z[S]``.
+
+    `place` has each class's place in `active`, or -1. `log_totals` has room for S numbers.
+    """
     cdef uint64_t C = table.n_classes
     cdef const double* totals = table.totals + view.store * C
     cdef double n = 0.0, vocabulary = <double>table.known[view.store], pseudo_total = 0.0, n_k, p, total
@@ -178,11 +192,14 @@ cdef inline void log_likelihood(
     for j in range(S):
         total = totals[active[j]] + pseudo_total
         log_totals[j] = log(total) if total > 0 else -INFINITY
+    if table.sparse and view.smoothing != SMOOTH_NONE and view.pseudo > PSEUDO_MIN:
+        above_nothing(table, features, view, v, place, S, n, vocabulary, log_totals, z)
+        return
     for i in range(features.ends[v], features.ends[v + 1]):
         feature = features.items + i
         if feature.row < 0 and view.skips_unknown:
             continue
-        row = table.counts + <uint64_t>feature.row * C
+        row = open_row(table, feature.row) if feature.row >= 0 else NULL
         p = 0.0
         if view.smoothing == SMOOTH_LAPLACE:
             if feature.row < 0:
@@ -191,6 +208,7 @@ cdef inline void log_likelihood(
             else:
                 for j in range(S):
                     z[j] += feature.f * (log_count(view, row[active[j]]) - log_totals[j])
+                close_row(table, feature.row)
             continue
         if view.smoothing == SMOOTH_DIRICHLET:
             n_k = 0.0
@@ -201,3 +219,52 @@ cdef inline void log_likelihood(
         for j in range(S):
             one = (row[active[j]] if feature.row >= 0 else 0.0) + p
             z[j] += feature.f * (log(one) - log_totals[j]) if one > 0 else -INFINITY
+        if feature.row >= 0:
+            close_row(table, feature.row)
+
+
+cdef inline void above_nothing(
+    const Table* table,
+    const Features* features,
+    const View* view,
+    uint64_t v,
+    const int64_t* place,
+    uint64_t S,
+    double n,
+    double vocabulary,
+    const double* log_totals,
+    double* z,
+) noexcept nogil:
+    """`log_likelihood` by the counts above 0: what a class has beyond one that has taught no token of the message."""
+    cdef bint laplace = view.smoothing == SMOOTH_LAPLACE
+    cdef double nothing = 0.0, weight = 0.0, n_k, p = 0.0, log_p = log_count(view, 0.0) if laplace else 0.0
+    cdef const Feature* feature
+    cdef const Cell* cell
+    cdef const Cell* first
+    cdef const Cell* end
+    cdef uint64_t i, j
+    for i in range(features.ends[v], features.ends[v + 1]):
+        feature = features.items + i
+        if feature.row < 0 and view.skips_unknown:
+            continue
+        first = end = NULL
+        if feature.row >= 0:
+            first = table.cells + table.sparse_rows[feature.row].first
+            end = first + table.sparse_rows[feature.row].n
+        if not laplace:
+            n_k, cell = 0.0, first
+            while cell < end:
+                if place[cell.c] >= 0:
+                    n_k += cell.count
+                cell += 1
+            p = view.pseudo * ((n_k + view.half) / (n + view.half * (vocabulary + 1.0)))
+            log_p = log(p)
+        weight += feature.f
+        nothing += feature.f * log_p
+        cell = first
+        while cell < end:
+            if place[cell.c] >= 0:
+                z[place[cell.c]] += feature.f * ((log_count(view, cell.count) if laplace else log(cell.count + p)) - log_p)
+            cell += 1
+    for j in range(S):
+        z[j] += nothing - weight * log_totals[j]

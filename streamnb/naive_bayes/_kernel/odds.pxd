@@ -22,8 +22,11 @@ cdef inline void soften(const double* u, uint64_t n, double* out) noexcept nogil
         out[j] = out[j] / total
 
 
-cdef inline void log_odds(const double* u, uint64_t n, double* out) noexcept nogil:
-    """The twin of `log_odds`; `out` first holds the sums of all later values, then the odds."""
+cdef inline void log_odds(const double* u, uint64_t n, double* powers, double* out) noexcept nogil:
+    """The twin of `log_odds`; `out` first holds the sums of all later values, then the odds.
+
+    `powers` has room for n numbers.
+    """
     cdef uint64_t c, i, t = 0
     cdef double top, second = -INFINITY, total = 0.0
     if n == 0:
@@ -38,14 +41,15 @@ cdef inline void log_odds(const double* u, uint64_t n, double* out) noexcept nog
     for i in range(n):
         c = n - 1 - i
         out[c] = total
-        total += exp(u[c] - top)
+        powers[c] = exp(u[c] - top)
+        total += powers[c]
     total = 0.0
     for c in range(n):
         if c != t:
             out[c] = u[c] - top - log(total + out[c])
             if u[c] > second:
                 second = u[c]
-        total += exp(u[c] - top)
+        total += powers[c]
     if second == -INFINITY:
         out[t] = INFINITY
         return

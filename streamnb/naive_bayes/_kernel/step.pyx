@@ -36,7 +36,9 @@ from streamnb.naive_bayes._kernel cimport absent_words, bernoulli, calibrated_he
 from streamnb.naive_bayes._kernel.absent_words cimport AbsentWords
 from streamnb.naive_bayes._kernel.bernoulli cimport add_flag, is_true_flag
 from streamnb.naive_bayes._kernel.calibrated_head cimport Head, HeadConstants, form_opinion, learn
+from streamnb.naive_bayes._kernel.budget cimport charge
 from streamnb.naive_bayes._kernel.categorical cimport add_category
+from streamnb.naive_bayes._kernel.cells cimport cells_for, count_of
 from streamnb.naive_bayes._kernel.counts cimport CountStore
 from streamnb.naive_bayes._kernel.entities cimport MAIL, NUMBERS, URLS
 from streamnb.naive_bayes._kernel.field_totals cimport FieldSums
@@ -44,7 +46,7 @@ from streamnb.naive_bayes._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, N
 from streamnb.naive_bayes._kernel.message_features cimport BatchReader, Inbox
 from streamnb.naive_bayes._kernel.moments cimport MomentSums, add_number
 from streamnb.naive_bayes._kernel.multinomial cimport (
-    SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, VIEW_FEATURES, Constants
+    PSEUDO_MIN, SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, VIEW_FEATURES, Constants
 )
 from streamnb.naive_bayes._kernel.odds cimport log_odds, log_odds_of, never_labelled, soften
 from streamnb.naive_bayes._kernel.readers cimport (
@@ -71,7 +73,9 @@ _NO_AGES = np.empty((4, 0))
 cdef int64_t EMPTY = int(Flag.EMPTY), TRUNCATED = int(Flag.TRUNCATED), CLASS_LIMIT = int(Flag.CLASS_LIMIT)
 
 # What C needs while it compiles cannot be read from the plain modules, so it is compared with them.
-if (VIEW_FEATURES, LOG_WEIGHT_OF_ONE) != (plain_multinomial.VIEW_FEATURES, 256 * plain_multinomial.log_weight(1.0)):
+if (VIEW_FEATURES, LOG_WEIGHT_OF_ONE, PSEUDO_MIN) != (
+    plain_multinomial.VIEW_FEATURES, 256 * plain_multinomial.log_weight(1.0), plain_multinomial.PSEUDO_MIN
+):
     raise ImportError("it was compiled with other constants than `event_models.multinomial` has")
 
 _READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Ends: ENDS}
@@ -139,7 +143,7 @@ cdef class Driver:
     cdef double head_at
     cdef Constants evidence_constants
     cdef NormalConstants normal_constants
-    cdef uint64_t max_tokens
+    cdef uint64_t max_tokens, bytes_max  # 0: no limit
     cdef CountStore store  # while a batch runs
     cdef BatchReader reader
     cdef list bernoulli_views
@@ -156,6 +160,7 @@ cdef class Driver:
     cdef int64_t* active
     cdef int64_t* waiting  # the declared classes without a weight
     cdef int64_t* declared  # 1 per class that is declared, else 0
+    cdef int64_t* place  # each class's place in `active`, or -1
     cdef double* joint
     cdef double* base
     cdef double* d
@@ -202,7 +207,7 @@ cdef class Driver:
         self.head.n_text_views = len(model.text_views)
         self.head.n_features = VIEW_FEATURES * len(model.text_views) + 2 + len(model.other_views)
         self.raw = model.raw
-        self.max_tokens = model.max_tokens or 0
+        self.max_tokens, self.bytes_max = model.max_tokens or 0, model.bytes_max or 0
         self.uniform = isinstance(model.prior, UniformPrior)
         self.prior_smoothing = self.prior_as_set = 0.0 if self.uniform else model.prior.smoothing
         for i in range(self.n_views):
@@ -535,7 +540,7 @@ cdef class Driver:
             free(self.active)
             self.capacity = width
             self.block = <double*>malloc((2 * F + (21 + F) * width + 1) * sizeof(double))
-            self.active = <int64_t*>malloc((3 * width + 1) * sizeof(int64_t))
+            self.active = <int64_t*>malloc((4 * width + 1) * sizeof(int64_t))
             if self.block == NULL or self.active == NULL:
                 raise MemoryError("no memory for the classes of a batch")
         width = self.capacity
@@ -552,7 +557,7 @@ cdef class Driver:
         at += 15 * width
         _place(&self.head.length, at, width)
         _place(&self.head.unknown_share, at + 3 * width, width)
-        self.waiting, self.declared = self.active + width, self.active + 2 * width
+        self.waiting, self.declared, self.place = self.active + width, self.active + 2 * width, self.active + 3 * width
         memset(self.declared, 0, width * sizeof(int64_t))
         for label in model.declared:
             self.declared[model.index[label]] = 1
@@ -606,8 +611,9 @@ cdef class Driver:
         self._look_up(table)
         self.n_active = self.n_waiting = 0
         for c in range(self.n_classes):
+            self.place[c] = -1
             if self.class_counts[c] > 0:
-                self.active[self.n_active] = c
+                self.active[self.n_active], self.place[c] = c, self.n_active
                 self.n_active += 1
             elif self.declared[c]:
                 self.waiting[self.n_waiting] = c
@@ -705,10 +711,16 @@ cdef class Driver:
                 feature.row = candidate(table, feature.hash)
                 if feature.row >= 0:
                     snb_prefetch(table.bounds + feature.row)
-                    snb_prefetch(table.counts + <uint64_t>feature.row * table.n_classes)
+                    if table.sparse:
+                        snb_prefetch(table.sparse_rows + feature.row)
+                    else:
+                        snb_prefetch(table.counts + <uint64_t>feature.row * table.n_classes)
             for i in range(first, last):
-                if self.features.items[i].row >= 0:
-                    snb_prefetch(table.arena + start_of(table, self.features.items[i].row))
+                feature = self.features.items + i
+                if feature.row >= 0:
+                    snb_prefetch(table.arena + start_of(table, feature.row))
+                    if table.sparse:
+                        snb_prefetch(table.cells + table.sparse_rows[feature.row].first)
             for i in range(first, last):
                 while i >= self.features.ends[v + 1]:
                     v += 1
@@ -731,7 +743,9 @@ cdef class Driver:
                 table, &self.features, view, v, self.active, self.n_active, self.base, self.present, self.certain, z
             )
         else:
-            multinomial.log_likelihood(table, &self.features, view, v, self.active, self.n_active, self.base, z)
+            multinomial.log_likelihood(
+                table, &self.features, view, v, self.active, self.place, self.n_active, self.base, z
+            )
 
     cdef inline uint64_t _first_given(self, const Inbox* inbox, uint64_t i, uint64_t v) noexcept nogil:
         """Return where view v's given tokens of message i begin."""
@@ -848,7 +862,7 @@ cdef class Driver:
         if out.odds == NULL:  # not asked for
             return
         if not weighed and S == C:
-            log_odds(self.joint, C, out.odds)
+            log_odds(self.joint, C, self.base, out.odds)
         else:
             log_odds_of(out.posterior, C, out.odds)
 
@@ -877,9 +891,9 @@ cdef class Driver:
             if self.age.shift != 0 and self._fade(table) != 0:
                 return -1
             weight = weight * self.age.grown
-        if self.max_tokens and table.rows + self.new_rows > self.max_tokens and self._make_room(table) != 0:
+        if self._surplus(table) != 0 and self._make_room(table) != 0:
             return -1
-        if not has_room(table, self.new_rows, self.new_bytes) and self._grow() != 0:
+        if not has_room(table, self.new_rows, self.new_bytes, self._new_cells(table)) and self._grow(table) != 0:
             return -1
         if self.calibrated:
             add_to(&self.head.length, inbox.lengths[i], y, weight)
@@ -915,7 +929,7 @@ cdef class Driver:
                     feature.row = insert(
                         table, self.scratch.bytes + feature.start, feature.size, self.views[v].store, feature.hash
                     )
-                count = table.counts + <uint64_t>feature.row * table.n_classes + y
+                count = count_of(table, feature.row, y)
                 if self.views[v].is_bernoulli:
                     absent_words.move(self.views[v].histograms + y, count[0], count[0] + n)
                 count[0] += n
@@ -965,19 +979,30 @@ cdef class Driver:
                 (<BlockReader>block).fade(table, factor)
         return 0
 
+    cdef inline uint64_t _surplus(self, const Table* table) noexcept nogil:
+        """Return how many tokens to evict before the message is learned: the twin of `CountStore.surplus`."""
+        cdef uint64_t n = 0, excess
+        if self.max_tokens and table.rows + self.new_rows > self.max_tokens:
+            excess = table.rows + self.new_rows - self.max_tokens
+            n = max(self.max_tokens // 16, excess)
+        if self.bytes_max and charge(
+            table, self.new_rows, self.new_bytes, self._new_cells(table)
+        ) > self.bytes_max:
+            n = max(n, table.rows // 16, 1)
+        return min(n, table.rows)
+
     cdef int _make_room(self, Table* table) noexcept nogil:
         """Evict rare tokens: the twin of `CountStore.make_room`. The rows that stay are looked up again."""
-        cdef uint64_t excess, n, v
+        cdef uint64_t n = self._surplus(table), v
         cdef int failed = 0
-        while table.rows and table.rows + self.new_rows > self.max_tokens and not failed:
-            excess = table.rows + self.new_rows - self.max_tokens
-            n = self.max_tokens // 16 if self.max_tokens // 16 > excess else excess
+        while n and not failed:
             with gil:
                 try:
-                    self.store.evict(n if n < table.rows else table.rows)
+                    self.store.evict(n)
                 except MemoryError:
                     failed = -1
             self._look_up(table)
+            n = self._surplus(table)
         for v in range(self.n_views):
             if self.views[v].is_bernoulli:
                 absent_words.recount_left(self.views[v].histograms, table, self.views[v].store, self.class_counts)
@@ -987,10 +1012,18 @@ cdef class Driver:
                     (<BlockReader>block).recount(table)
         return failed
 
-    cdef int _grow(self) noexcept nogil:
+    cdef inline uint64_t _new_cells(self, const Table* table) noexcept nogil:
+        """Return the most new cells that the message may take."""
+        cdef uint64_t i, n = 0
+        if table.sparse:
+            for i in range(self.features.ends[self.n_views]):
+                n += cells_for(table, self.features.items[i].row)
+        return n
+
+    cdef int _grow(self, const Table* table) noexcept nogil:
         with gil:
             try:
-                self.store.grow(self.new_rows, self.new_bytes)
+                self.store.grow(self.new_rows, self.new_bytes, self._new_cells(table))
             except MemoryError:
                 return -1
         return 0

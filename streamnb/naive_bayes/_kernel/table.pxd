@@ -1,6 +1,6 @@
 # Twin of: nothing; the plain counts are dicts
 #
-# The hash table of all count views: one table, exact token bytes in one arena, rows of counts.
+# The hash table of all count views: one table, exact token bytes in one arena, rows of counts (cells.pxd).
 #
 # A slot has 32 bits: the low bits hold a row number, the others a part of the token's hash, so that a probe
 # rarely touches the row of another token. The hash is keyed by a seed drawn at random for each store: messages
@@ -34,6 +34,16 @@ cdef enum:
     MOVES = 8  # rows that move with each new row: a move ends long before the next begins
 
 
+cdef struct Cell:  # a count above 0; see cells.pxd
+    double count
+    uint32_t c  # its class; in the first cell of a free block, that of the next free block plus 1
+
+
+cdef struct Row:
+    uint32_t first  # cell of its block
+    uint32_t n  # counts above 0
+
+
 cdef struct Table:
     uint32_t* slots  # a row number plus 1 in the bits under `mask`, a part of its hash above; 0 is empty
     uint64_t mask  # slots minus 1, a power of two minus 1
@@ -42,7 +52,16 @@ cdef struct Table:
     uint64_t moved  # rows that have moved
     uint64_t moving  # rows there were when the move began
     uint64_t seed
-    double* counts  # rows x n_classes
+    bint sparse  # whether rows hold only counts above 0
+    double* counts  # rows x n_classes, if they are not
+    Row* sparse_rows  # rows, if they are
+    Cell* cells
+    uint64_t cells_capacity
+    uint64_t cells_used  # of those from the first one on, by blocks of rows and by free blocks
+    uint64_t cells_held  # by blocks of rows
+    uint64_t cells_counted  # that hold a count
+    uint32_t[32] free_blocks  # of 2^k cells: the first cell of one plus 1, or 0
+    double* opened  # n_classes, 0 except while a row is open; see cells.pxd
     uint64_t* bounds  # 0, then for each row 256 times where its token ends in the arena, plus its view
     uint8_t* arena
     uint64_t rows
@@ -189,7 +208,10 @@ cdef inline uint64_t insert(
     cdef uint64_t start = start_of(table, row)
     copy_bytes(table.arena + start, token, size)
     table.bounds[row + 1] = (start + size) << 8 | view
-    memset(table.counts + row * table.n_classes, 0, table.n_classes * sizeof(double))
+    if table.sparse:
+        table.sparse_rows[row].n = 0
+    else:
+        memset(table.counts + row * table.n_classes, 0, table.n_classes * sizeof(double))
     table.rows = row + 1
     table.known[view] += 1
     place(table, row, h)
@@ -207,10 +229,11 @@ cdef inline void move_rows(Table* table, uint64_t n) noexcept nogil:
         table.old_slots = NULL
 
 
-cdef inline bint has_room(const Table* table, uint64_t rows, uint64_t size) noexcept nogil:
-    """Return whether that many more rows and bytes of tokens fit without more memory."""
+cdef inline bint has_room(const Table* table, uint64_t rows, uint64_t size, uint64_t cells) noexcept nogil:
+    """Return whether that many more rows, bytes of tokens and cells fit without more memory."""
     return (
         table.rows + rows <= table.rows_capacity
+        and (not table.sparse or table.cells_used + cells <= table.cells_capacity)
         and start_of(table, table.rows) + size <= table.arena_capacity
         and (table.rows + rows) * 10 <= (table.mask + 1) * 7
     )

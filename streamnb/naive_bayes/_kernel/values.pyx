@@ -10,7 +10,7 @@ from streamnb.base import NUMBER_MAX
 from streamnb.naive_bayes.features.field_tokens import field_of
 from streamnb.naive_bayes.features.message import Message
 from streamnb.naive_bayes.features.readers import Categories, Flags, Numbers
-from streamnb.naive_bayes.features.values import EXACT_BELOW
+from streamnb.naive_bayes.features.values import CATEGORY_BYTES_MAX as _CATEGORY_BYTES_MAX, EXACT_BELOW
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN as _FORGOTTEN
 
 from cpython.dict cimport PyDict_GetItem
@@ -25,6 +25,7 @@ from streamnb.naive_bayes._kernel.readers cimport BLOCK_CATEGORIES, BLOCK_FLAGS,
 from streamnb.naive_bayes._kernel.field_totals cimport FieldTotal
 from streamnb.naive_bayes._kernel.moments cimport Moments, fade_numbers
 from streamnb.naive_bayes._kernel.per_class cimport PerClass
+from streamnb.naive_bayes._kernel.cells cimport close_row, open_row
 from streamnb.naive_bayes._kernel.table cimport Table, start_of, view_of
 from streamnb.naive_bayes._kernel.tokenizer cimport PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_IS_ASCII
 
@@ -34,6 +35,7 @@ cdef extern from "Python.h":
 _KINDS = {Categories: BLOCK_CATEGORIES, Flags: BLOCK_FLAGS, Numbers: BLOCK_NUMBERS}
 
 cdef double EXACT = EXACT_BELOW
+cdef Py_ssize_t CATEGORY_BYTES_MAX = _CATEGORY_BYTES_MAX
 cdef double LARGEST = NUMBER_MAX
 cdef double FORGOTTEN = _FORGOTTEN
 
@@ -209,6 +211,7 @@ cdef class BlockReader:
     cdef recount(self, const Table* table):
         """The twin of `FieldTotals.rebuild`; no field's sums move, because the batch points at them."""
         cdef FieldTotal field
+        cdef const double* counts
         cdef uint64_t row, c
         fields = {**self.known, **self.fresh}
         for each in fields.values():
@@ -218,8 +221,10 @@ cdef class BlockReader:
                 continue
             field = fields[field_of(table.arena[start_of(table, row) : start_of(table, row + 1)].decode())]
             field.sums.states += 1
+            counts = open_row(table, row)
             for c in range(table.n_classes):
-                field.sums.totals[c] += table.counts[row * table.n_classes + c]
+                field.sums.totals[c] += counts[c]
+            close_row(table, row)
         self.known.clear()
         self.fresh = {}
         for name, each in fields.items():
@@ -238,10 +243,12 @@ cdef const char* _utf8(text, Py_ssize_t* size) except? NULL:
 
 
 cdef bint _give_text(Given* given, list names, name, value) except -1:
-    """Append a category, if JSON writes its text unchanged."""
+    """Append a category, if JSON writes its text unchanged and it is not too long."""
     cdef Py_ssize_t size, i
     cdef const char* text = _utf8(value, &size)
     if text == NULL:
+        return False
+    if size > CATEGORY_BYTES_MAX:
         return False
     for i in range(size):
         if <uint8_t>text[i] < 0x20 or text[i] == c'"' or text[i] == c"\\":

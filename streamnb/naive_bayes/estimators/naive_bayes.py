@@ -75,8 +75,13 @@ class NaiveBayes(BatchAnswers):
         How many classes there may be; by default there is no limit. `learn_one` and `learn_many` refuse the
         label of a further class, and `step` flags its score.
     max_tokens : int, optional
-        How many tokens the counts may hold. A token takes about 45 bytes with two classes, and 25 more after
-        the first `freeze`. At the cap the rarest sixteenth is evicted. By default there is no cap.
+        How many tokens the counts may hold. At the cap the rarest sixteenth is evicted. By default there is
+        no cap.
+    bytes_max : int, optional
+        How much memory the counts may take, in bytes, with what their snapshot needs meanwhile: at least
+        1 MiB. A token of 7 letters is charged 121 bytes with two classes, and 177 with more than eight if at
+        most three of them have taught it. At the limit the rarest sixteenth is evicted. By default there is
+        no limit. The plain model charges the same bytes, but takes more.
     tokenizer : Tokenizer, optional
         By default the rule ``unicode``, at most 65,536 tokens per text and 64 characters per token: the rest
         is not read. The scores of such a message have the flag `TRUNCATED`; `Tokenizer` sets other limits.
@@ -136,6 +141,7 @@ class NaiveBayes(BatchAnswers):
         classes: Sequence[Label] | None = None,
         classes_max: int | None = None,
         max_tokens: int | None = None,
+        bytes_max: int | None = None,
         tokenizer: Tokenizer | None = None,
         raw: bool = False,
         explain: int = 0,
@@ -151,6 +157,7 @@ class NaiveBayes(BatchAnswers):
         self.classes = classes
         self.classes_max = classes_max
         self.max_tokens = max_tokens
+        self.bytes_max = bytes_max
         self.tokenizer = tokenizer
         self.raw = raw
         self.explain = explain
@@ -165,6 +172,7 @@ class NaiveBayes(BatchAnswers):
             classes=classes or (),
             classes_max=classes_max,
             max_tokens=max_tokens,
+            bytes_max=bytes_max,
             tokenizer=tokenizer,
             raw=raw,
             explain=explain,

@@ -106,6 +106,8 @@ def _settings(state: State) -> list[tuple[str, str]]:
         rows.append((f"half-life in {unit}", f"{state.decay.half_life:,g}"))
     if state.max_tokens is not None:
         rows.append(("tokens at most", f"{state.max_tokens:,}"))
+    if state.bytes_max is not None:
+        rows.append(("bytes of counts at most", f"{state.bytes_max:,}"))
     return [*rows, ("runs", _driver(state))]
 
 

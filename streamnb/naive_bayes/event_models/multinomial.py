@@ -25,6 +25,7 @@ from streamnb.naive_bayes.event_models.base import (
 )
 from streamnb.naive_bayes.event_models.smoothing import Laplace, LaplacePerToken, NoSmoothing, TokenSmoothing
 from streamnb.naive_bayes.features.arguments import check_fields
+from streamnb.naive_bayes.statistics.budget import DENSE_CLASSES
 from streamnb.naive_bayes.statistics.counts import Counted
 from streamnb.naive_bayes.statistics.token_counts import PLAIN, NoTally, TokenCounts, Twins
 
@@ -34,6 +35,7 @@ LENGTH_EXPONENT = 0.7
 RARE_TOKENS = 15.0  # in the shrunk features, a token seen n times has n / (n + 15) of its weight
 SQUARE_LAW_SCALE = 0.25
 RARE_SQUARE_LAW_SCALE = 0.5
+PSEUDO_MIN = 1e-200  # a smaller pseudo-count is so close to none that its logarithm may not be finite
 
 
 class TokenOdds(NamedTuple):
@@ -196,7 +198,13 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
             row = counts.rows.get(token)
             if row is not None or self.unknown == "smooth":
                 shares = log_shares(token, unknown if row is None else row)
-                yield token, [sign * f * share / total for share, total in zip(shares, sums, strict=True)]
+                yield (
+                    token,
+                    [
+                        sign * f * share / total if share > -math.inf else sign * share  # f may be 0
+                        for share, total in zip(shares, sums, strict=True)
+                    ],
+                )
 
     def _sums(
         self, counts: Counted, vocabulary: int, log_shares: Callable[[str, Sequence[float]], list[float]]
@@ -220,6 +228,43 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
         if isinstance(self.smoothing, LaplacePerToken) and token in self.smoothing.alphas:
             return self.smoothing.alphas[token] * scale
         return self.smoothing.pseudo_count(n_k, n, vocabulary, scale)
+
+    def log_likelihood(
+        self, features: Mapping[str, float], statistic: Counted, active: Sequence[int], scale: float = 1.0
+    ) -> list[float]:
+        """Return the sum of the parts, for each active class.
+
+        With many classes most of them have never seen a token. Then the sum is taken over the counts above 0:
+        ``sum f log p - (sum f) log(N_c + pseudo-counts)``, which is what a class has that saw none of the
+        tokens, plus ``f [log(n_kc + p) - log p]`` for each count.
+        """
+        is_smoothed = self.smoothing.pseudo_total(1, scale) > PSEUDO_MIN
+        if len(statistic.totals) <= DENSE_CLASSES or not self.has_twin or not is_smoothed:
+            return super().log_likelihood(features, statistic, active, scale)
+        n, vocabulary = 0.0, len(statistic.rows)
+        for c in active:
+            n += statistic.totals[c]
+        if n == 0:
+            return [0.0] * len(active)
+        pseudo_total = self.smoothing.pseudo_total(vocabulary, scale)
+        log_totals = [_log(statistic.totals[c] + pseudo_total) for c in active]
+        z, nothing, weight = [0.0] * len(active), 0.0, 0.0
+        for token, f in features.items():
+            row = statistic.rows.get(token)
+            if row is None and self.unknown == "skip":
+                continue
+            counts = [row[c] for c in active] if row is not None else []
+            n_k = 0.0
+            for count in counts:
+                n_k += count
+            p = self.smoothing.pseudo_count(n_k, n, vocabulary, scale)
+            log_p = math.log(p)
+            weight += f
+            nothing += f * log_p
+            for j, count in enumerate(counts):
+                if count:
+                    z[j] += f * (math.log(count + p) - log_p)
+        return [z_c + (nothing - weight * log_total) for z_c, log_total in zip(z, log_totals, strict=True)]
 
     def token_odds(
         self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0

@@ -6,12 +6,14 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
+import mmh3
 import numpy as np
 import orjson
 
 from streamnb.base import NUMBER_MAX
 
 TERM_COUNT_MAX = 1e9
+CATEGORY_BYTES_MAX = 256  # as long as the longest token of a text
 EXACT_BELOW = 2.0**53  # below this every integer has a float of its own
 _NULLS = {"NAType", "NaTType"}  # of pandas, which need not be installed
 
@@ -254,9 +256,24 @@ def category(value: object, field: str) -> str:
         if value.is_integer() and abs(value) < EXACT_BELOW:
             value = int(value)  # 1.0 is the category 1: data frames store integers with gaps as floats
     try:
-        return orjson.dumps(value).decode()
-    except orjson.JSONEncodeError as error:
+        return orjson.dumps(value if not isinstance(value, str) else shortened(value)).decode()
+    except (orjson.JSONEncodeError, UnicodeEncodeError) as error:
         raise ValueError(f"field `{field}` holds {value!r}: {error}") from error
+
+
+def shortened(text: str) -> str:
+    """Return a category's text or, if that is longer than `CATEGORY_BYTES_MAX`, its beginning and its hash.
+
+    So a value of any length is one short token, and different values stay different categories.
+
+    Examples
+    --------
+    >>> shortened("red"), shortened("ab" * 200)
+    ('red', 'abababababababababababababababab... #938f9f6d79fa1a265f6d9f5e33d904db')
+    """
+    if len(text) * 4 <= CATEGORY_BYTES_MAX or len(data := text.encode()) <= CATEGORY_BYTES_MAX:
+        return text
+    return f"{text[:32]}... #{mmh3.hash128(data):032x}"
 
 
 def number(value: object, field: str) -> float:

@@ -76,7 +76,7 @@ def unlearn(
 
 
 def merge(state: State, other: State) -> None:
-    """Add what another model has learned; rare tokens are evicted if both together exceed `max_tokens`.
+    """Add what another model has learned; rare tokens are evicted if both together exceed the limits.
 
     The head's weights become the mean of both, weighted by the labels learned. Models that forget are first
     brought to one landmark; see `Decay.meet`.
@@ -114,8 +114,8 @@ def merge(state: State, other: State) -> None:
         for j, c in enumerate(classes):
             state.class_counts[c] += other.class_counts[j]
         state.learned += other.learned
-        if state.max_tokens is not None and len(state.counts) > state.max_tokens:
-            state.counts.evict(len(state.counts) - state.max_tokens)
+        while n := state.counts.surplus({}):
+            state.counts.evict(n)
         state.recount()
 
 

@@ -38,6 +38,10 @@ class ModelTable(Protocol):
     def max_tokens(self) -> int | None:
         """The largest number of tokens, or ``None`` for no limit."""
 
+    @property
+    def bytes_max(self) -> int | None:
+        """The most memory of the counts in bytes, or ``None`` for no limit."""
+
 
 class OutputTable(Protocol):
     """The part of the table ``[output]`` that the model itself knows."""
@@ -84,6 +88,7 @@ class _Model(msgspec.Struct, frozen=True):
     classes: tuple[Label, ...] = ()
     classes_max: int | None = None
     max_tokens: int | None = None
+    bytes_max: int | None = None
 
 
 class _Output(msgspec.Struct, frozen=True):
@@ -111,6 +116,7 @@ def parameters(tables: ModelTables) -> dict[str, Any]:
         "classes": tables.model.classes or None,
         "classes_max": tables.model.classes_max,
         "max_tokens": tables.model.max_tokens,
+        "bytes_max": tables.model.bytes_max,
         "tokenizer": None if tables.tokens == Tokenizer() else tables.tokens,
         "raw": tables.output.raw_posterior,
         "explain": tables.output.explanation,
@@ -151,6 +157,8 @@ def described(state: State) -> dict[str, object]:
     model: dict[str, object] = {"head": state.head_kind, "classes_max": state.classes_max}
     if state.max_tokens is not None:
         model["max_tokens"] = state.max_tokens
+    if state.bytes_max is not None:
+        model["bytes_max"] = state.bytes_max
     if all(isinstance(label, str) for label in state.declared):  # a settings file has no others
         model["classes"] = list(state.declared)
     tables = {

@@ -22,6 +22,7 @@ from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.compiled import is_compiled, twins
 from streamnb.naive_bayes.model.view import View, named
 from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
+from streamnb.naive_bayes.statistics.budget import BYTES_MAX, BYTES_MIN
 from streamnb.naive_bayes.statistics.forgetting import Decay, Forgetting
 from streamnb.naive_bayes.statistics.token_counts import TokenCounts
 
@@ -63,6 +64,7 @@ class State:
         classes: Sequence[Label] = (),
         classes_max: int | None = None,
         max_tokens: int | None = None,
+        bytes_max: int | None = None,
         tokenizer: Tokenizer | None = None,
         raw: bool = False,
         explain: int = 0,
@@ -83,6 +85,9 @@ class State:
         self.tokenizer = tokenizer or Tokenizer()
         self.classes_max = classes_max
         self.max_tokens = max_tokens
+        self.bytes_max = bytes_max
+        if bytes_max is not None and not BYTES_MIN <= bytes_max <= BYTES_MAX:
+            raise ValueError(f"`bytes_max` must be from {BYTES_MIN} to {BYTES_MAX} bytes, not {bytes_max!r}")
         if max_tokens is not None and not 16 <= max_tokens <= TOKENS_MAX:
             raise ValueError(f"`max_tokens` must be from 16 to {TOKENS_MAX}, not {max_tokens}")
         if explain < 0:
@@ -100,7 +105,7 @@ class State:
         self.compiled = is_compiled(self.views, self.prior, compiled)
         kinds, rounded = twins(compiled=self.compiled), self.decay is not None
         counted_views = [view.name for view in self.views if view.formulas.counts_tokens]
-        self.counts = kinds.count_store(counted_views, max_tokens)
+        self.counts = kinds.count_store(counted_views, max_tokens, bytes_max)
         self.statistics: dict[str, Statistic] = {
             view.name: view.statistic(self.counts, kinds, rounded=rounded) for view in self.views
         }

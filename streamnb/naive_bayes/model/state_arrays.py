@@ -171,6 +171,7 @@ def reading_settings(state: State) -> dict[str, object]:
     return {
         "classes_max": state.classes_max,
         "declared": list(state.declared),
+        "bytes_max": state.bytes_max,
         "max_tokens": state.max_tokens,
         "event_models": {view.name: view.reading_settings for view in state.views},
         "prior": msgspec.to_builtins(state.prior),

@@ -155,8 +155,8 @@ def _grown(state: State, instant: float) -> float:
 
 
 def _make_room(state: State, message: MessageFeatures) -> None:
-    """Evict rare tokens if the message's new tokens would not fit into `max_tokens`."""
-    if state.max_tokens is None:
+    """Evict rare tokens if the message's new tokens would not fit into `max_tokens` and `bytes_max`."""
+    if state.max_tokens is None and state.bytes_max is None:
         return
     features = dict(zip(state.statistics, message.features, strict=True))
     before = state.counts.evicted_tokens

@@ -1,7 +1,8 @@
 """Statistics: the per-class sums that a model learns, and how they merge, decay and serialize.
 
-- Counts of tokens: `counts` is the store that all views share, `token_counts` the statistic of one view in
-  it; `absent_words` and `field_totals` are kept beside it for Bernoulli and categorical event models.
+- Counts of tokens: `counts` is the store that all views share, `budget` what its memory is charged,
+  `token_counts` the statistic of one view in it; `absent_words` and `field_totals` are kept beside it for
+  Bernoulli and categorical event models.
 - Numbers: `moments` of one, `number_block` of several, `scatter` with their covariances, `bin_counts` of
   ranges.
 - Forgetting: `forgetting` gives each message its weight, `batch_decay` those of a batch, `decay` rescales

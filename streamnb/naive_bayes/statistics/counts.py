@@ -14,7 +14,8 @@ from typing import Protocol
 import numpy as np
 
 from streamnb.base import Digest, Section, Sections, section, statement
-from streamnb.naive_bayes.statistics.count_arrays import checked, located, rows_of, twice
+from streamnb.naive_bayes.statistics.budget import DENSE_CLASSES, cells_for, charge, room_of
+from streamnb.naive_bayes.statistics.count_arrays import arrays_of, checked, located, rows_of, twice
 from streamnb.naive_bayes.statistics.decay import fade_rows
 
 
@@ -44,6 +45,8 @@ class ViewCounts:
         Counts per class of each token; at least one of them is above 0.
     totals : list of float
         Per class, the sum of its counts.
+    text_bytes, cells : int
+        What `streamnb.naive_bayes.statistics.budget.charge` is told.
 
     Examples
     --------
@@ -53,17 +56,25 @@ class ViewCounts:
     ([0.0, 2.0], [0.0, 3.0], 2)
     """
 
-    __slots__ = ("rows", "totals")
+    __slots__ = ("cells", "rows", "text_bytes", "totals")
 
     def __init__(self, n_classes: int = 0) -> None:
         self.rows: dict[str, list[float]] = {}
         self.totals = [0.0] * n_classes
+        self.text_bytes = self.cells = 0
 
     def add_class(self) -> None:
         """Append a class without counts."""
         self.totals.append(0.0)
         for row in self.rows.values():
             row.append(0.0)
+        if len(self.totals) == DENSE_CLASSES + 1:
+            self.measure()
+
+    def measure(self) -> None:
+        """Count `text_bytes` and `cells` again, after the rows have changed as a whole."""
+        self.text_bytes = sum(len(token.encode()) for token in self.rows)
+        self.cells = sum(room_of(counts_in(row)) for row in self.rows.values())
 
     def add(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Add a message's features, all above 0 and multiplied by its weight, to the counts of one class."""
@@ -77,7 +88,10 @@ class ViewCounts:
                 if n == 0:  # the product underflowed, and a row needs a count above 0
                     continue
                 rows[token] = row = [0.0] * n_classes
+                self.text_bytes += len(token.encode())
+            before = counts_in(row)
             row[class_index] += n
+            self.cells += room_of(counts_in(row)) - room_of(before)
             total += n
         self.totals[class_index] += total
 
@@ -100,10 +114,13 @@ class ViewCounts:
             if n == 0:
                 continue
             row = rows[token]
+            before = counts_in(row)
             row[class_index] -= n
+            self.cells += room_of(counts_in(row)) - room_of(before)
             total += n
             if not any(row):
                 del rows[token]
+                self.text_bytes -= len(token.encode())
         if can_subtract(self.totals[class_index], total):
             self.totals[class_index] -= total
         else:
@@ -120,6 +137,7 @@ class ViewCounts:
                 row[classes[j]] += n
         for j, n in enumerate(other.totals):
             self.totals[classes[j]] += n
+        self.measure()
 
 
 class CountStore:
@@ -131,6 +149,8 @@ class CountStore:
         The names of the views.
     max_tokens : int, optional
         The largest number of tokens in all views together; see `make_room`.
+    bytes_max : int, optional
+        The most memory that the counts may be charged for, in bytes; see `make_room`.
 
     Attributes
     ----------
@@ -150,9 +170,12 @@ class CountStore:
     {'free': [1.0]}
     """
 
-    def __init__(self, views: Sequence[str], max_tokens: int | None = None) -> None:
+    def __init__(
+        self, views: Sequence[str], max_tokens: int | None = None, bytes_max: int | None = None
+    ) -> None:
         self.views = {view: ViewCounts() for view in views}
         self.max_tokens = max_tokens
+        self.bytes_max = bytes_max
         self.evicted_tokens = 0
         self.evicted_mass = 0.0
         self.fell_short = 0
@@ -167,25 +190,43 @@ class CountStore:
         return sum(len(counts.rows) for counts in self.views.values())
 
     def make_room(self, features: Mapping[str, Mapping[str, float]]) -> None:
-        """Evict rare tokens until the new tokens of a message fit under `max_tokens`.
+        """Evict rare tokens until the new tokens of a message fit under `max_tokens` and `bytes_max`.
 
-        One sweep evicts a sixteenth of the cap, so that sweeps are rare. The order of eviction is a function
-        of the counts and of the order in which tokens came, so the same stream always leaves the same
-        vocabulary.
+        One sweep evicts a sixteenth of the tokens, so that sweeps are rare. The order of eviction is a
+        function of the counts and of the order in which tokens came, so the same stream always leaves the
+        same vocabulary. A message that does not fit into an empty store is learned all the same.
 
         Parameters
         ----------
         features : mapping of str to mapping
             The message's weighted tokens of each view.
         """
-        if self.max_tokens is None:
-            return
-        while held := len(self):
-            new = sum(token not in self[view].rows for view, tokens in features.items() for token in tokens)
-            excess = held + new - self.max_tokens
-            if excess <= 0:
-                return
-            self.evict(min(held, max(self.max_tokens // 16, excess)))
+        while n := self.surplus(features):
+            self.evict(n)
+
+    def surplus(self, features: Mapping[str, Mapping[str, float]]) -> int:
+        """Return how many tokens to evict before a message with these features is learned."""
+        if self.max_tokens is None and self.bytes_max is None:
+            return 0
+        new = [t for view, tokens in features.items() for t in tokens if t not in self[view].rows]
+        n, held = 0, len(self)
+        if self.max_tokens is not None and held + len(new) > self.max_tokens:
+            n = max(self.max_tokens // 16, held + len(new) - self.max_tokens)
+        if self.bytes_max is not None:
+            rows = [self[view].rows.get(t) for view, tokens in features.items() for t in tokens]
+            cells = sum(cells_for(counts_in(row) if row is not None else 0) for row in rows)
+            if self.charge(len(new), sum(len(token.encode()) for token in new), cells) > self.bytes_max:
+                n = max(n, held // 16, 1)
+        return min(n, held)
+
+    def charge(self, tokens: int = 0, text_bytes: int = 0, cells: int = 0) -> int:
+        """Return the bytes charged to the budget, with as many more tokens, bytes of text and cells."""
+        for view in self.views.values():
+            tokens += len(view.rows)
+            text_bytes += view.text_bytes
+            cells += view.cells
+        n_classes = max((len(view.totals) for view in self.views.values()), default=0)
+        return charge(tokens, text_bytes, cells, n_classes)
 
     def check_index(self) -> None:
         """Do nothing: a dict needs no check. The compiled store looks up every token in its hash table."""
@@ -215,6 +256,8 @@ class CountStore:
             self.evicted_mass += sum_of(row)
         for view, c in rounded:  # subtracting would leave the rounding error of a heavy weight in the total
             self[view].totals[c] = sum_of([row[c] for row in self[view].rows.values()])
+        for counts in self.views.values():
+            counts.measure()
         self.evicted_tokens += n
 
     def add_class(self) -> None:
@@ -226,6 +269,7 @@ class CountStore:
         """Multiply all counts, and drop the tokens whose counts become negligible."""
         for counts in self.views.values():
             fade_rows(counts.rows, counts.totals, factor)
+            counts.measure()
 
     def merge(self, other: CountStore, classes: Sequence[int]) -> None:
         """Add the counts of another store with the same views; see `ViewCounts.merge`."""
@@ -267,7 +311,9 @@ class CountStore:
         dict of str to ndarray
             ``token_bytes`` uint8 (B,), the UTF-8 of all tokens end to end; ``token_bounds`` uint64 (T + 1,),
             0 and then for each token 256 times its end in ``token_bytes`` plus the number of its view;
-            ``counts`` float64 (T, C); ``totals`` float64 (views, C).
+            ``totals`` float64 (views, C). With up to 8 classes, ``counts`` float64 (T, C). With more, only
+            the counts above 0: ``cell_bounds`` uint32 (T + 1,), 0 and then for each token where its cells
+            end; ``cell_classes`` uint32 (cells,), rising within a token; ``cell_counts`` float64 (cells,).
 
         Notes
         -----
@@ -287,7 +333,7 @@ class CountStore:
         return {
             "token_bytes": np.frombuffer(b"".join(tokens), np.uint8),
             "token_bounds": bounds,
-            "counts": np.array(rows, np.float64).reshape(len(tokens), n_classes),
+            **arrays_of(rows, n_classes),
             "totals": np.array(totals, np.float64).reshape(len(self.views), n_classes),
         }
 
@@ -308,12 +354,18 @@ class CountStore:
             restored[view].rows[token] = row
         for view_counts, totals in zip(restored, frozen.totals.tolist(), strict=True):
             view_counts.totals = totals
+            view_counts.measure()
         self.views = dict(zip(self.views, restored, strict=True))
 
     def _rows(self) -> Iterator[tuple[int, str, list[float]]]:
         for view, counts in enumerate(self.views.values()):
             for token, row in counts.rows.items():
                 yield view, token, row
+
+
+def counts_in(row: Sequence[float]) -> int:
+    """Return the number of counts above 0 in a row; not needed, and 0, with few classes."""
+    return len(row) - row.count(0.0) if len(row) > DENSE_CLASSES else 0
 
 
 def sum_of(row: Sequence[float]) -> float:

@@ -43,6 +43,7 @@ GIVEN: dict[str, Any] = {
     "classes": ["ham", "spam"],
     "classes_max": 7,
     "max_tokens": 99,
+    "bytes_max": 2_000_000,
     "tokenizer": Tokenizer(rule="words"),
     "raw": True,
     "explain": 2,
