@@ -153,7 +153,7 @@ def print_comparison(rows: Sequence[tuple[str, Evaluation, Difference | None]]) 
     )
 
 
-def print_tuning(found: Tuned, config: str, max_tokens: int) -> None:
+def print_tuning(found: Tuned, config: str, bytes_max: int | None) -> None:
     """Print the grid on the first part, the best and the given settings on the rest, and what to change."""
     ordered = sorted(
         found.first, key=lambda one: math.inf if math.isnan(one[1].log_loss) else one[1].log_loss
@@ -165,7 +165,8 @@ def print_tuning(found: Tuned, config: str, max_tokens: int) -> None:
     if found.apart is not None:
         rest.append([f"best: {found.best.name}", *_worth(found.rest)])
     print_table(header, rest, f"the other {found.given.n:,} messages")
-    print(f"Ran {len(found.first)} models at once, each with at most {max_tokens:,} tokens.")
+    limit = "" if bytes_max is None else f", each with at most {bytes_max >> 20:,} MiB of counts"
+    print(f"Ran {len(found.first)} models at once{limit}.")
     if found.apart is None:
         print(f"Nothing was better than {config} as it is.")
         return

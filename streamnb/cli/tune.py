@@ -78,4 +78,4 @@ def tune(
         apart = found.apart and {**found.apart._asdict(), "within_noise": found.apart.within_noise}
         print(orjson.dumps(asdict(found) | {"apart": apart}, default=list).decode())
         return
-    print_tuning(found, config.name, settings.model.max_tokens)
+    print_tuning(found, config.name, settings.model.bytes_max)

@@ -2,7 +2,7 @@
 
 The best candidate and the given settings are then compared on the rest. All candidates run side by side in
 one pass (the command reads the file a first time only to count its messages). Each candidate has its own
-model, of at most `model.max_tokens` tokens. After the first part, only the models of the best and of the
+model, of at most `model.bytes_max` bytes. After the first part, only the models of the best and of the
 given settings are kept.
 """
 

@@ -1,4 +1,4 @@
-"""How many bytes of records an engine holds at once outside its model: a sum that settings can state."""
+"""How many bytes an engine holds at once, in its model and outside it: sums that settings can state."""
 
 from __future__ import annotations
 
@@ -12,6 +12,52 @@ from streamnb.config.endpoints import (
     TopicOutput,
 )
 from streamnb.config.settings import Settings, client_settings
+from streamnb.wire import PARSED_BYTES
+
+PARSED_TIMES = 30  # the worst JSON, many small objects, as Python objects in place of bytes
+SCORES_MAX = 1 << 19  # messages times classes of a batch
+SCORE_BYTES = (
+    64  # per message and class: four tables of float64, and what is made of them while they are encoded
+)
+
+
+def records_per_poll(settings: Settings) -> int:
+    """Return `engine.batch_records_max`, or fewer records if their scores of all classes would take too much
+    memory.
+
+    Examples
+    --------
+    >>> from streamnb.config.settings import ModelSettings
+    >>> records_per_poll(Settings()), records_per_poll(Settings(model=ModelSettings(classes_max=1000)))
+    (2000, 524)
+    """
+    classes = settings.model.classes_max or SCORES_MAX
+    return max(1, min(settings.engine.batch_records_max, SCORES_MAX // classes))
+
+
+def memory_bytes_max(settings: Settings) -> dict[str, int]:
+    """Return how much memory each part of an engine takes at most, in bytes, besides the interpreter.
+
+    Returns
+    -------
+    dict of str to int
+        ``counts``: those of the model, with what a snapshot of them needs. ``parsed``: the part of a poll
+        that is being read. ``tables``: the scores of a batch. The others are those of `buffer_bytes_max`.
+
+    Examples
+    --------
+    >>> from streamnb.config.endpoints import LinesInput, LinesOutput
+    >>> settings = Settings(source=LinesInput("mail.jsonl"), sink=LinesOutput("scores.jsonl"))
+    >>> {name: size >> 20 for name, size in memory_bytes_max(settings).items() if size}
+    {'counts': 256, 'parsed': 60, 'tables': 31, 'poll': 8}
+    """
+    rows, classes = records_per_poll(settings), settings.model.classes_max or 1
+    return {
+        "counts": settings.model.bytes_max or 0,
+        "parsed": PARSED_TIMES * PARSED_BYTES,
+        "tables": rows * classes * SCORE_BYTES,
+        **buffer_bytes_max(settings),
+    }
 
 
 def buffer_bytes_max(settings: Settings) -> dict[str, int]:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from streamnb import __version__
 from streamnb.base import Clock, Sink, SnapshotStore, Source, Transactions
+from streamnb.config.buffers import memory_bytes_max, records_per_poll
 from streamnb.config.endpoints import (
     ConfluentInput,
     ConfluentOutput,
@@ -234,6 +237,12 @@ def build_engine(
     if slow and compiled:  # without the kernel everything is slow, and the command has logged that
         _log.warning("slow, up to some hundred times: message by message because of %s", ", ".join(slow))
     metrics.note_slow(slow)
+    memory_parts = memory_bytes_max(settings)
+    _log.info(
+        "memory besides the interpreter: up to %d MiB (%s)",
+        sum(memory_parts.values()) >> 20,
+        ", ".join(f"{name} {size >> 20}" for name, size in memory_parts.items() if size),
+    )
     kept = settings.snapshots
     store = SnapshotDirectory(Path(kept.directory), kept.keep, kept.keep_hours, memory)
     opened: list[Source | Sink | Transactions] = []
@@ -259,7 +268,7 @@ def build_engine(
         sink=goes_to,
         dead_letters=DeadLetters(put_aside, clock, settings.dead_letters),
         store=store,
-        settings=settings.engine,
+        settings=structs.replace(settings.engine, batch_records_max=records_per_poll(settings)),
         snapshots=settings.snapshots,
         output=settings.output,
         clock=clock,

@@ -32,7 +32,7 @@ from streamnb.config.renamed import FIXED, refuse_former
 from streamnb.engine import DeadLetterLimits, EngineSettings, GuardSettings, MetricsSettings, SnapshotSettings
 from streamnb.errors import DataError, SettingsError
 from streamnb.evaluation import DriftSettings
-from streamnb.naive_bayes import Forgetting, HeadKind, Prior, Tokenizer, View, Words
+from streamnb.naive_bayes import BYTES_MAX, BYTES_MIN, Forgetting, HeadKind, Prior, Tokenizer, View, Words
 from streamnb.storage import files
 from streamnb.wire import MessageFields, Output
 
@@ -54,22 +54,29 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     classes_max : int or None
         A label past it becomes a dead letter. ``None``, no limit, is only in snapshots that were saved from
         Python.
-    max_tokens : int
-        Tokens of all views together, about 70 bytes each with two classes, 25 of them for snapshots; at the
-        cap the rarest sixteenth is evicted.
+    bytes_max : int or None
+        Memory of the counts, with what a snapshot of them needs meanwhile; at the limit the rarest sixteenth
+        of the tokens is evicted. ``None``, no limit, is only in snapshots that were saved from Python.
+    max_tokens : int or None
+        Tokens of all views together, where a number is wanted besides.
     """
 
     name: str = "streamnb"
     head: HeadKind | None = None
     classes: tuple[str, ...] = ()
     classes_max: int | None = 256
-    max_tokens: int = 5_000_000
+    bytes_max: int | None = 256 << 20
+    max_tokens: int | None = None
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` where more classes are declared than allowed, or a bound is too small."""
         if self.classes_max is not None and self.classes_max < max(1, len(self.classes)):
             raise ValueError("`classes_max` must be at least 1 and not below the number of `classes`")
-        if not 16 <= self.max_tokens <= 1 << 40:
+        if self.bytes_max is not None and not BYTES_MIN <= self.bytes_max <= BYTES_MAX:
+            raise ValueError(
+                f"`bytes_max` must be from {BYTES_MIN} to {BYTES_MAX} bytes, not {self.bytes_max}"
+            )
+        if self.max_tokens is not None and not 16 <= self.max_tokens <= 1 << 40:
             raise ValueError("`max_tokens` must be at least 16, and no more than 2^40")
 
 

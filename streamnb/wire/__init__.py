@@ -12,7 +12,17 @@ records come from, or what happens to a refused record.
 
 from streamnb.wire.abstention import REASONS
 from streamnb.wire.cut import cut, too_large
-from streamnb.wire.message import Decoder, MessageFields, Messages
+from streamnb.wire.message import PARSED_BYTES, Decoder, MessageFields, Messages
 from streamnb.wire.score import Output, encode_scores
 
-__all__ = ["REASONS", "Decoder", "MessageFields", "Messages", "Output", "cut", "encode_scores", "too_large"]
+__all__ = [
+    "PARSED_BYTES",
+    "REASONS",
+    "Decoder",
+    "MessageFields",
+    "Messages",
+    "Output",
+    "cut",
+    "encode_scores",
+    "too_large",
+]
