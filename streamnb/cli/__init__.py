@@ -47,7 +47,7 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
     """Score and learn from message streams in real time with naive Bayes.
 
     Exit codes: 0 success, 2 wrong usage or settings, 65 bad data, 69 broker unusable, 70 defect of streamnb,
-    74 file or snapshot unusable, 75 stop deadline exceeded.
+    74 file or snapshot unusable, 75 stop deadline exceeded, 130 interrupted.
     """
     if version:
         print(__version__)

@@ -103,7 +103,7 @@ def _translated(error: Exception) -> StreamnbError:
     if isinstance(error, MemoryError) or any(words in str(error) for words in _LOW_MEMORY):
         return StorageError(
             "The memory that this process may use is full.",
-            "Raise its limit (see `ulimit -v`, or the container's), or lower `model.max_tokens`.",
+            "Raise its limit (see `ulimit -v`, or the container's), or lower `model.bytes_max`.",
         )
     if isinstance(error, OSError):
         return StorageError(f"The operating system refused: {error}.", "Correct that and start again.")

@@ -29,7 +29,10 @@ def run(
     changes: SetOption = None,
     until_end: Annotated[
         bool,
-        typer.Option("--until-end", help="Stop at the current end of the input instead of waiting for more."),
+        typer.Option(
+            "--until-end",
+            help="Stop after the records that the input holds at the start, instead of waiting for more.",
+        ),
     ] = False,
     rebuild: Annotated[
         bool,

@@ -102,7 +102,10 @@ def _topics(
         create_topics(client, dict.fromkeys(missing, create))
         return f"made {', '.join(missing)} ({create} partitions)"
     if missing:
-        raise TransportError(f"There is no topic `{missing[0]}`.", "`--create PARTITIONS` makes it.")
+        raise TransportError(
+            f"There is no topic `{missing[0]}`.",
+            "Correct its name, or pass `--create PARTITIONS` to create it.",
+        )
     names = ", ".join(f"{topic} ({partitions} partitions)" for topic, partitions in found.items())
     return f"{names}; {newest_records(settings, endpoint)}" if isinstance(endpoint, TopicsInput) else names
 

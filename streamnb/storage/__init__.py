@@ -6,7 +6,7 @@ uses it.
 
 - `container`: the bytes of a snapshot file, with a checksum per section.
 - `snapshot_file`: a `Snapshot` in a container; `migrations` reads those of earlier versions, `newer_minor`
-  what it knows of later ones.
+  the known parts of those of later versions.
 - `directory`: the numbered snapshots of one engine; `retention` chooses the expired ones, `lock` keeps a
   second engine out.
 - `files`: atomic writes and bounded reads; `os_errors` turns an ``OSError`` into a sentence.

@@ -31,16 +31,16 @@ def check_positions(
     for partition, offset in next_offsets.items():
         first, last = begin.get(partition), end.get(partition)
         if first is None or last is None:
-            hint = "The topic was recreated with fewer partitions, or was removed from `topics`."
+            hint = "The topic was re-created with fewer partitions, or was removed from `topics`."
             found.append((f"{partition} is gone; the snapshot's next offset in it is {offset}.", hint))
             resume[partition] = None
         elif offset < first:
-            hint = "The topic's retention deleted them, so lengthen it."
+            hint = "The topic's retention deleted these records. Lengthen the retention."
             missing = f"offsets {offset} to {first - 1} ({first - offset} records at most) are missing"
             found.append((f"{partition} begins at offset {first}: {missing}.", hint))
             resume[partition] = first
         elif offset > last:
-            hint = "The topic was recreated, or its newest records were lost with a broker."
+            hint = "The topic was re-created, or its newest records were lost with a broker."
             missing = f"offsets {last} to {offset - 1}, already learned, are missing"
             found.append((f"{partition} ends at offset {last}: {missing}.", hint))
             resume[partition] = last

@@ -233,8 +233,8 @@ class Decoder:
         for i, row in enumerate(rows):
             if labels[i] is not None and any(name.startswith(OWN) for name, _ in records.headers[row]):
                 what = (
-                    f"The record has a label and a header `{OWN}*`, so streamnb itself wrote this record "
-                    "(it is a dead letter)."
+                    f"The record has a label and a header `{OWN}*`, so it is a dead letter that "
+                    "streamnb wrote earlier."
                 )
                 faults.setdefault(i, RecordError("own_output", what))
 

@@ -40,7 +40,7 @@ def why_plain(views: Sequence[View], prior: Prior) -> str:
 
 
 def slowed_by(views: Sequence[View], prior: Prior, explain: int) -> list[str]:
-    """Return which parts of a model make it run in plain Python, hundreds of times slower; empty if none."""
+    """Return which parts of a model make it run in plain Python, which is slower; empty if none."""
     if _kernel.reason:
         return ["the missing kernel"]
     return [*_without_twin(views, prior), *["explanations"] * (explain > 0)]

@@ -260,8 +260,8 @@ def _of_one_field(name: str, event_model: object) -> object:
     smoothing = event_model.smoothing
     if event_model.weight == "log" or event_model.complement or isinstance(smoothing, LaplacePerToken):
         raise ValueError(
-            f"view `{name}`: a category is one draw, without `weight`, `complement` or `LaplacePerToken`; "
-            "use the event model Categorical"
+            f'view `{name}`: a category is counted once, so `Multinomial` with weight="log" (its default), '
+            "`complement` or `LaplacePerToken` does not fit it; use the event model Categorical"
         )
     return Categorical(smoothing, event_model.unknown, event_model.vocabulary_min)
 

@@ -1,10 +1,10 @@
 """Statistics: the per-class sums that a model learns, and how they merge, decay and serialize.
 
-- Counts of tokens: `counts` is the store that all views share, `budget` what its memory is charged,
-  `token_counts` the statistic of one view in it; `absent_words` and `field_totals` are kept beside it for
-  Bernoulli and categorical event models.
-- Numbers: `moments` of one, `number_block` of several, `scatter` with their covariances, `bin_counts` of
-  ranges.
+- Counts of tokens: `counts` is the store that all views share, and `budget` computes how many bytes it counts
+  for its memory; `token_counts` is the statistic of one view in the store. `absent_words` and `field_totals`
+  are kept beside it for Bernoulli and categorical event models.
+- Numbers: `moments` holds the sums of one number, `number_block` those of several, `scatter` also their
+  covariances; `bin_counts` counts ranges.
 - Forgetting: `forgetting` gives each message its weight, `batch_decay` those of a batch, `decay` rescales
   sums.
 

@@ -4,6 +4,9 @@ With few classes a row holds a count per class. Above `DENSE_CLASSES` that would
 token by the number of classes, although most tokens are seen in few of them. So a row then holds only the
 counts above 0, each in a cell with its class; the number of cells that a row has room for is a power of two.
 
+A further number per token, such as how far the head trusts it, is to be a column of its own beside the rows:
+tokens of both kinds of rows then have it alike, and no row changes.
+
 The charge is a function of the tokens and counts alone, not of what a process happens to have allocated.
 Therefore the same stream evicts the same tokens in both twins and after any restart. It covers the most that
 the compiled store allocates: room to grow, the index while it moves, and the copies that a snapshot needs
