@@ -49,7 +49,7 @@ def memory_bytes_max(settings: Settings) -> dict[str, int]:
     >>> from streamnb.config.endpoints import LinesInput, LinesOutput
     >>> settings = Settings(source=LinesInput("mail.jsonl"), sink=LinesOutput("scores.jsonl"))
     >>> {name: size >> 20 for name, size in memory_bytes_max(settings).items() if size}
-    {'counts': 256, 'parsed': 60, 'tables': 31, 'poll': 8}
+    {'counts': 256, 'parsed': 60, 'tables': 3, 'poll': 8}
     """
     rows, classes = records_per_poll(settings), settings.model.classes_max or 1
     return {

@@ -64,7 +64,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = "streamnb"
     head: HeadKind | None = None
     classes: tuple[str, ...] = ()
-    classes_max: int | None = 256
+    classes_max: int | None = 32
     bytes_max: int | None = 256 << 20
     max_tokens: int | None = None
 

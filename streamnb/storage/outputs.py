@@ -14,7 +14,7 @@ def check_new(path: Path) -> None:
 
     Raises
     ------
-    StorageError
+    PathError
         The name exists already, or its directory does not exist or may not be written.
     """
     with translated("write", path):
@@ -28,7 +28,7 @@ def check_directory(path: Path) -> None:
 
     Raises
     ------
-    StorageError
+    PathError
         It does not, or may not.
     """
     with translated("write", path):

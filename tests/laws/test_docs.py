@@ -444,13 +444,17 @@ def test_the_page_is_of_the_version_that_is_written() -> None:
 
 
 def test_every_section_of_a_snapshot_is_listed() -> None:
-    """Those of the oldest file, of a model with every kind of view, and of the guard."""
+    """Those of the oldest file, of a model with every kind of view, of one with many classes, and of the guard."""
     listed = first_column("docs/formats/snapshot.md", "## The sections")
     views = [*TEXT_ONLY, View("amount", Number("amount")), View("kind", Categories(fields=("kind",)))]
     model = NaiveBayes(views)
     model.learn_one({"text": "win", "amount": 3.0, "kind": "a"}, "spam")
     _, guarded = Guard(GuardSettings()).freeze()
-    written = {re.sub(r"^block\d+_", "block<i>_", name) for name in (*model.freeze().sections, *guarded)}
+    many = NaiveBayes(TEXT_ONLY)
+    for i in range(9):
+        many.learn_one({"text": "win"}, f"class{i}")
+    names = (*model.freeze().sections, *many.freeze().sections, *guarded)
+    written = {re.sub(r"^block\d+_", "block<i>_", name) for name in names}
 
     assert written <= set(listed)
     assert set(listed) - written <= {"index", "index_before", "index_state", "block<i>_..."}

@@ -19,7 +19,6 @@ from streamnb.naive_bayes.event_models.smoothing import (
     Beta,
     Laplace,
     NoSmoothing,
-    Smoothing,
     TokenSmoothing,
 )
 from streamnb.naive_bayes.features.readers import Terms
@@ -141,7 +140,8 @@ class _DrawsNB(_WordsNB):
         self.weight = weight
         self.unknown = unknown
         self.vocabulary = vocabulary
-        made = Multinomial(smoothing or _lidstone(alpha), weight, unknown, self._complement, self.norm)
+        pseudo = smoothing or (NoSmoothing() if alpha == 0 else Laplace(alpha))
+        made = Multinomial(pseudo, weight, unknown, self._complement, self.norm)
         self.state = self._built(self._word_view(vocabulary, None, made))
 
     def _more_tags(self) -> set[str]:
@@ -397,7 +397,3 @@ class BernoulliNB(_WordsNB):
         n_c = self.state.class_counts[i] if i >= 0 else 0.0
         total = n_c + self._coin.a + self._coin.b
         return (n_fc + self._coin.a) / total if total else 0.0
-
-
-def _lidstone(alpha: float) -> Smoothing:
-    return NoSmoothing() if alpha == 0 else Laplace(alpha)
