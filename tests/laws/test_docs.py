@@ -444,7 +444,7 @@ def test_the_page_is_of_the_version_that_is_written() -> None:
 
 
 def test_every_section_of_a_snapshot_is_listed() -> None:
-    """Those of the oldest file, of a model with every kind of view, of one with many classes, and of the guard."""
+    """Those of the oldest file, of models with every kind of view and with many classes, and of the guard."""
     listed = first_column("docs/formats/snapshot.md", "## The sections")
     views = [*TEXT_ONLY, View("amount", Number("amount")), View("kind", Categories(fields=("kind",)))]
     model = NaiveBayes(views)
