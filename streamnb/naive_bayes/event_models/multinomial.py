@@ -180,31 +180,35 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
             _log((n - counts.totals[c] if self.complement else counts.totals[c]) + pseudo_total)
             for c in active
         ]
-        unknown = [0.0] * len(counts.totals)
+        rows, unknown = counts.rows, [0.0] * len(counts.totals)
+        per_token, pseudo_count = isinstance(self.smoothing, LaplacePerToken), self.smoothing.pseudo_count
+        complement, log = self.complement, math.log
 
         def log_shares(token: str, row: Sequence[float]) -> list[float]:
-            n_k = 0.0
-            for c in active:
-                n_k += row[c]
-            p = self.pseudo_count(token, n_k, n, vocabulary, scale)
-            seen = [n_k - row[c] if self.complement else row[c] for c in active]
+            seen, n_k = [row[c] for c in active], 0.0
+            for count in seen:
+                n_k += count
+            if per_token:
+                p = self.pseudo_count(token, n_k, n, vocabulary, scale)
+            else:
+                p = pseudo_count(n_k, n, vocabulary, scale)
+            if complement:
+                seen = [n_k - count for count in seen]
             return [
-                math.log(count + p) - log_total if count + p > 0 else -math.inf
+                log(count + p) - log_total if count + p > 0 else -math.inf
                 for count, log_total in zip(seen, log_totals, strict=True)
             ]
 
-        sums = self._sums(counts, vocabulary, log_shares) if self.norm else [1.0] * len(active)
+        sums = self._sums(counts, vocabulary, log_shares) if self.norm else None
         for token, f in features.items():
-            row = counts.rows.get(token)
-            if row is not None or self.unknown == "smooth":
-                shares = log_shares(token, unknown if row is None else row)
-                yield (
-                    token,
-                    [
-                        sign * f * share / total if share > -math.inf else sign * share  # f may be 0
-                        for share, total in zip(shares, sums, strict=True)
-                    ],
-                )
+            row = rows.get(token)
+            if row is None and self.unknown == "skip":
+                continue
+            shares, weight = log_shares(token, unknown if row is None else row), sign * f
+            if sums is None:  # f may be 0, and 0 times infinity is no number
+                yield token, [weight * share if share > -math.inf else sign * share for share in shares]
+            else:
+                yield token, [weight * share / total for share, total in zip(shares, sums, strict=True)]
 
     def _sums(
         self, counts: Counted, vocabulary: int, log_shares: Callable[[str, Sequence[float]], list[float]]

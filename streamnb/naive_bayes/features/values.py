@@ -92,6 +92,8 @@ def term_counts(value: object, field: str, above: float | None = None) -> dict[s
     for term, count in _mapping(value, field, "terms to counts").items():
         if above is not None and type(count) is int:  # the common case first
             m = 1.0 if count > above else 0.0
+        elif type(count) is int and 0 <= count <= TERM_COUNT_MAX:
+            m = float(count)
         elif is_missing(count):
             continue
         elif above is not None:

@@ -89,9 +89,10 @@ class ViewCounts:
                     continue
                 rows[token] = row = [0.0] * n_classes
                 self.text_bytes += len(token.encode())
-            before = counts_in(row)
+            if n_classes > DENSE_CLASSES and n and row[class_index] == 0.0:
+                held = counts_in(row)
+                self.cells += room_of(held + 1) - room_of(held)
             row[class_index] += n
-            self.cells += room_of(counts_in(row)) - room_of(before)
             total += n
         self.totals[class_index] += total
 

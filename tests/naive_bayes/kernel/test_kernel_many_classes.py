@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -23,8 +24,11 @@ from streamnb.naive_bayes import (
     Numbers,
     View,
     Words,
+    _kernel,
 )
 from streamnb.naive_bayes.statistics.budget import DENSE_CLASSES
+
+pytestmark = pytest.mark.skipif(os.environ.get("STREAMNB_PURE", "") not in {"", "0"}, reason=_kernel.reason)
 
 VIEWS = {
     "calibrated": [View("w", Words())],
