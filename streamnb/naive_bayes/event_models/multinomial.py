@@ -181,21 +181,18 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
             for c in active
         ]
         rows, unknown = counts.rows, [0.0] * len(counts.totals)
-        per_token, pseudo_count = isinstance(self.smoothing, LaplacePerToken), self.smoothing.pseudo_count
-        complement, log = self.complement, math.log
+        per_token, given = isinstance(self.smoothing, LaplacePerToken), self.smoothing.pseudo_count
 
         def log_shares(token: str, row: Sequence[float]) -> list[float]:
             seen, n_k = [row[c] for c in active], 0.0
             for count in seen:
                 n_k += count
-            if per_token:
-                p = self.pseudo_count(token, n_k, n, vocabulary, scale)
-            else:
-                p = pseudo_count(n_k, n, vocabulary, scale)
-            if complement:
+            shape = n_k, n, vocabulary, scale
+            p = self.pseudo_count(token, *shape) if per_token else given(*shape)
+            if self.complement:
                 seen = [n_k - count for count in seen]
             return [
-                log(count + p) - log_total if count + p > 0 else -math.inf
+                math.log(count + p) - log_total if count + p > 0 else -math.inf
                 for count, log_total in zip(seen, log_totals, strict=True)
             ]
 
