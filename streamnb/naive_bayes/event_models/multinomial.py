@@ -180,15 +180,14 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
             _log((n - counts.totals[c] if self.complement else counts.totals[c]) + pseudo_total)
             for c in active
         ]
-        rows, unknown = counts.rows, [0.0] * len(counts.totals)
+        rows, unknown, of_all = counts.rows, [0.0] * len(counts.totals), (n, vocabulary, scale)
         per_token, given = isinstance(self.smoothing, LaplacePerToken), self.smoothing.pseudo_count
 
         def log_shares(token: str, row: Sequence[float]) -> list[float]:
             seen, n_k = [row[c] for c in active], 0.0
             for count in seen:
                 n_k += count
-            shape = n_k, n, vocabulary, scale
-            p = self.pseudo_count(token, *shape) if per_token else given(*shape)
+            p = self.pseudo_count(token, n_k, *of_all) if per_token else given(n_k, *of_all)
             if self.complement:
                 seen = [n_k - count for count in seen]
             return [
