@@ -533,15 +533,17 @@ def test_T52_a_text_is_scored_and_learned_sooner_than_in_the_peers_pipeline() ->
     """BagOfWords and MultinomialNB, 50 words a message, in the same run."""
     random = Random(0)
     texts = [" ".join(f"w{random.randrange(5000)}" for _ in range(50)) for _ in range(400)]
-    bag: Any = feature_extraction.BagOfWords()
-    theirs: Any = bag | Peers.MultinomialNB()
-    costs = []
-    for model in (MultinomialNB(), theirs):
+
+    def cost_of(model: Any) -> int:
         begun = time.process_time_ns()
         for i, text in enumerate(texts):
             model.predict_proba_one(text)
             model.learn_one(text, "ab"[i % 2])
-        costs.append(time.process_time_ns() - begun)
+        return time.process_time_ns() - begun
+
+    bag: Any = feature_extraction.BagOfWords
+    rounds = [(cost_of(MultinomialNB()), cost_of(bag() | Peers.MultinomialNB())) for _ in range(3)]
+    costs = [min(column) for column in zip(*rounds, strict=True)]  # the least is disturbed least
     assert costs[0] < costs[1]
 
 
