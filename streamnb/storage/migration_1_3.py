@@ -8,8 +8,8 @@ tokens than before are those of texts with code points that only one of the two 
 9,500 letters, digits and marks were added: rare Han characters, Egyptian hieroglyphs, nine scripts such as
 Kawi and Garay, and a few letters of older scripts. The lineage notes the change.
 
-With more than eight classes, only the counts above 0 are kept, each with its class. No score changes in its
-first twelve digits: sums over many classes are added in another order.
+With more than eight classes, only the counts above 0 are kept, each with its class. The last digits
+of scores may change, because a multinomial adds its sums over many classes in another order.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ class NaiveBayes(BatchAnswers):
         no cap.
     bytes_max : int, optional
         How much memory the counts may take, in bytes, with what their snapshot needs meanwhile: at least
-        1 MiB. A token of 7 letters is charged 121 bytes with two classes, and 177 with more than eight if at
-        most three of them have taught it. At the limit the rarest sixteenth is evicted. By default there is
+        1 MiB. A token of 7 letters is charged 121 bytes with two classes, and 129 with more than eight if one
+        of them has taught it. At the limit the rarest sixteenth is evicted. By default there is
         no limit. The plain model charges the same bytes, but takes more.
     tokenizer : Tokenizer, optional
         By default the rule ``unicode``, at most 65,536 tokens per text and 64 characters per token: the rest
