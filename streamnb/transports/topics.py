@@ -12,7 +12,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from streamnb.base import Partition, Start
-from streamnb.errors import DeliveryError, PositionLostError, SettingsError, TooLargeError, TransportError
+from streamnb.errors import (
+    DeliveryError,
+    MissingTopicError,
+    PositionLostError,
+    SettingsError,
+    TooLargeError,
+    TransportError,
+)
 from streamnb.transports.positions import check_positions
 
 log = logging.getLogger(__name__)
@@ -133,10 +140,19 @@ def check_hosts(servers: str) -> None:
     raise TransportError(f"No name server knows a broker of {servers}.", hint)
 
 
-def no_topic(topic: str, brokers: str) -> TransportError:
+def no_topic(topic: str, brokers: str) -> MissingTopicError:
     """Return the error for a topic that does not exist, although it must."""
     hint = "Create it, or correct its name; reading and scoring never create a topic."
-    return TransportError(f"Topic {topic} does not exist at {brokers}.", hint)
+    return MissingTopicError(f"Topic {topic} does not exist at {brokers}.", hint)
+
+
+def topic_gone(topic: str, brokers: str) -> MissingTopicError:
+    """Return the error for a topic that was deleted while it was read."""
+    hint = (
+        "If it is re-created, set a new `snapshots.directory`, because its offsets begin again; `--from` "
+        "with the newest snapshot keeps the model."
+    )
+    return MissingTopicError(f"Topic {topic} no longer exists at {brokers}.", hint)
 
 
 def check_partitions(found: Mapping[str, int], wanted: Mapping[str, int]) -> None:
@@ -257,8 +273,8 @@ class TopicSource(ABC):
             self._warned_of_another = True
             places = ", ".join(f"{one} @ {at}" for one, at in sorted(others.items()))
             log.warning(
-                "Another engine or tool commits positions to group %s: %s. Two engines do not share the "
-                "reading of a group, both score and learn every record: give each its own `source.group`.",
+                "Another engine or tool commits positions to group %s: %s. A group does not divide records "
+                "among engines: each one scores and learns all. Give each its own `source.group`.",
                 self._group,
                 places,
             )

@@ -175,6 +175,7 @@ class KafkaLoops:
                 "linger.ms": LINGER_MS,
                 "batch.size": BATCH_BYTES,
                 "delivery.report.only.error": True,
+                "queue.buffering.max.messages": self.n + 1,  # it refuses more, and this loop does not wait
             }
         )
         try:

@@ -75,10 +75,10 @@ class Target(NamedTuple):
 TARGETS = (
     Target(LINES, STEP, 0.25),
     Target(LONG_LINES, STEP, 0.6),
-    Target(KAFKA, BARE, 0.75),
+    Target(KAFKA, BARE, 0.5),
     Target(EXACTLY_ONCE, AT_LEAST_ONCE, 0.8),
     Target(CONFLUENT, BARE, 0.5),
-    Target(CONFLUENT, KAFKA, 2.5),
+    Target(KAFKA, CONFLUENT, 0.9),
 )
 
 Measure = Callable[[Path], float]

@@ -7,10 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import orjson
 
-from streamnb.base.record import Headers, Partition, RecordBatch
+from streamnb.base.record import Headers, Partition, RecordBatch, Unreadable
 from streamnb.errors import TransactionError
 from streamnb.transports.memory import MemoryLog, MemorySink, MemorySource
 from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions
+
+UNREADABLE = b"unreadable"
+"""The value of a record that a `FaultySource` cannot extract from the log."""
 
 
 class Broker:
@@ -106,7 +109,10 @@ class FaultyTransactions(MemoryTransactions):
 
 
 class FaultySource(MemorySource):
-    """A source that runs a function before each poll, which may raise an error or kill the process."""
+    """A source that runs a function before each poll, which may raise an error or kill the process.
+
+    It reports the records of the value `UNREADABLE` as such.
+    """
 
     def __init__(self, log: MemoryLog, before_a_poll: Callable[[], None]) -> None:
         super().__init__(log)
@@ -115,7 +121,23 @@ class FaultySource(MemorySource):
     def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
         """Run the function, then poll."""
         self._before_a_poll()
-        return super().poll(records_max, timeout_ms)
+        return [_without_unreadable(batch) for batch in super().poll(records_max, timeout_ms)]
+
+
+def _without_unreadable(batch: RecordBatch) -> RecordBatch:
+    """Return a batch that lists its unreadable records in place of holding them."""
+    kept = [row for row, value in enumerate(batch.values) if value != UNREADABLE]
+    lost = [at for at, value in zip(batch.offsets, batch.values, strict=True) if value == UNREADABLE]
+    return RecordBatch(
+        batch.partition,
+        [batch.offsets[row] for row in kept],
+        [batch.values[row] for row in kept],
+        [batch.keys[row] for row in kept],
+        [batch.timestamps_ms[row] for row in kept],
+        [batch.headers[row] for row in kept],
+        batch.next_offset,
+        [Unreadable(at, at + 1, "checksum") for at in lost],
+    )
 
 
 def address_of(value: bytes | None, headers: Headers) -> tuple[int, int]:

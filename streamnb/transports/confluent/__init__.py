@@ -1,8 +1,8 @@
-"""Apache Kafka through confluent-kafka (librdkafka): a source and a sink, faster than through kafka-python.
+"""Apache Kafka through confluent-kafka (librdkafka): a source and a sink.
 
-It knows librdkafka. It names clusters, topics and partitions exactly as `streamnb.transports.kafka` does, so
-that a snapshot made with one client resumes with the other. It must not know kafka-python, what a record
-contains, or who polls it. confluent-kafka is optional: without it, importing this package raises
+The package knows librdkafka. It names clusters, topics and partitions exactly as `streamnb.transports.kafka`
+does, so that a snapshot made with one client resumes with the other. It must not know kafka-python, what a
+record contains, or who polls it. confluent-kafka is optional: without it, importing this package raises
 `SettingsError`.
 """
 

@@ -35,10 +35,10 @@ from streamnb.transports.confluent.client import (
     topic_id,
     translated,
 )
-from streamnb.transports.confluent.error_codes import DAMAGED, END, GONE, LEADERLESS, RETRIED
+from streamnb.transports.confluent.error_codes import DAMAGED, END, GONE, LEADERLESS, MISSING, RETRIED
 from streamnb.transports.confluent.records import Read, batch_of, taken
 from streamnb.transports.confluent.sink import ConfluentSink
-from streamnb.transports.topics import TopicSource, position_lost, starting_positions
+from streamnb.transports.topics import TopicSource, position_lost, starting_positions, topic_gone
 
 from confluent_kafka import (  # isort: skip  the client module reports a missing package first
     Consumer,
@@ -243,7 +243,7 @@ class ConfluentSource(TopicSource):
         if error.code() in GONE:
             return position_lost(f"{partition} no longer holds the position {offset} ({reason(error)}).")
         if error.code() in DAMAGED:
-            hint = 'Set `kind = "kafka"` for the source: it reports a damaged batch and continues behind it.'
+            hint = 'Set `kind = "kafka"` for the source: it reports a damaged batch and continues after it.'
             return TransportError(f"{partition} is damaged at offset {offset}: {reason(error)}.", hint)
         # An error without a topic concerns the group, which only lag tools need.
         if not error.fatal() and (error.code() in RETRIED or not partition.topic):
@@ -253,7 +253,15 @@ class ConfluentSource(TopicSource):
         return TransportError(what, "Read the brokers' logs.")
 
     def end_offsets(self) -> Mapping[Partition, int]:
-        """Return each partition's last stable offset now, the end of the log for `read_committed`."""
+        """Return each partition's last stable offset now, the end of the log for `read_committed`.
+
+        Raises
+        ------
+        MissingTopicError
+            A topic was deleted.
+        TransportError
+            The brokers do not answer.
+        """
         with self._aside:
             return self._ends(sorted(self._next_offsets))[1]
 
@@ -378,6 +386,8 @@ class ConfluentSource(TopicSource):
                     partition, max(deadline_s - time.monotonic(), LEADER_WAIT_S)
                 )
             except KafkaException as error:
+                if error.args[0].code() in MISSING:
+                    raise topic_gone(partition.topic, self._brokers) from None
                 if error.args[0].code() not in LEADERLESS or time.monotonic() > deadline_s:
                     raise
                 time.sleep(LEADER_WAIT_S)

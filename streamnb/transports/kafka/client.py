@@ -19,6 +19,7 @@ from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 from streamnb.base import Secret, is_secret
 from streamnb.errors import SettingsError, TransportError
 from streamnb.transports.kafka.connections import NetClient
+from streamnb.transports.kafka.replaced import check_replaced
 from streamnb.transports.topics import (
     OWNED_BY_BOTH,
     check_hosts,
@@ -96,10 +97,11 @@ def connect(kind: type[KafkaConsumer], settings: Mapping[str, object], **owned: 
     Raises
     ------
     SettingsError
-        The client rejects its settings.
+        The client rejects its settings, or it is a version that lacks what this transport replaces.
     TransportError
         No broker answered within ``bootstrap_timeout_ms``, or authentication failed.
     """
+    check_replaced()
     logger = logging.getLogger("kafka")
     if not logger.handlers:
         # Without a handler, logging's last resort would print every reconnect of the client to stderr.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from io import BytesIO
 
 from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch
@@ -19,6 +20,8 @@ from kafka.record.default_records import DefaultRecordBatch
 XERIAL = b"\x82SNAPPY\x00"
 XERIAL_HEADER_BYTES = 16
 GZIP_WINDOW = 31  # zlib's code for a gzip header and the largest window
+PIECE_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 16
 ZSTD_WINDOW_BYTES = 1 << 27  # the window of zstd's highest level; the decoder refuses a larger one
 
 
@@ -52,29 +55,61 @@ class _TooLarge(Exception):  # noqa: N818 it never leaves this module
     """The decompressed bytes exceed the limit."""
 
 
+class _Unpacked(BytesIO):
+    """Decompressed bytes, which are written in pieces: `getvalue` then needs no second copy of them."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__()
+        self._left = bytes_max
+
+    def add(self, piece: bytes) -> None:
+        """Append a piece.
+
+        Raises
+        ------
+        _TooLarge
+            With it there would be more bytes than are allowed.
+        """
+        self._left -= len(piece)
+        if self._left < 0:
+            raise _TooLarge
+        self.write(piece)
+
+
 def _gzip(packed: bytes, bytes_max: int) -> bytes:
-    unpacked = b""
-    while packed:  # a gzip file may consist of several members
-        member = zlib.decompressobj(GZIP_WINDOW)
-        unpacked += _bounded(
-            member.decompress(packed, bytes_max - len(unpacked) + 1), bytes_max - len(unpacked)
-        )
-        if not member.eof:
-            raise ValueError("it ends early")
-        packed = member.unused_data
-    return unpacked
+    unpacked, member = _Unpacked(bytes_max), zlib.decompressobj(GZIP_WINDOW)
+    for chunk in _chunks(packed):
+        rest = chunk
+        while rest:
+            if member.eof:  # a gzip file may consist of several members
+                member = zlib.decompressobj(GZIP_WINDOW)
+            unpacked.add(member.decompress(rest, PIECE_BYTES))
+            rest = member.unused_data if member.eof else member.unconsumed_tail
+    while not member.eof and (piece := member.decompress(b"", PIECE_BYTES)):
+        unpacked.add(piece)
+    if packed and not member.eof:
+        raise ValueError("it ends early")
+    return unpacked.getvalue()
+
+
+def _chunks(packed: bytes) -> Iterator[bytes]:
+    """Yield the bytes in small parts: what a decoder has not read yet, it copies with every piece."""
+    return (packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES))
 
 
 def _snappy(packed: bytes, bytes_max: int) -> bytes:
     import snappy
 
-    unpacked = []
+    unpacked = _Unpacked(bytes_max)
     for block in _snappy_blocks(packed):
-        bytes_max -= _snappy_length(block)  # the codec refuses a block longer than it declares
-        if bytes_max < 0:
+        length = _snappy_length(block)  # the codec refuses a block longer than it declares
+        if length > bytes_max:
             raise _TooLarge
-        unpacked.append(snappy.decompress(block))
-    return b"".join(unpacked)
+        if block is packed:
+            whole: bytes = snappy.decompress(block)
+            return whole
+        unpacked.add(snappy.decompress(block))
+    return unpacked.getvalue()
 
 
 def _snappy_blocks(packed: bytes) -> Iterator[bytes]:
@@ -103,29 +138,29 @@ def _snappy_length(block: bytes) -> int:
 def _lz4(packed: bytes, bytes_max: int) -> bytes:
     import lz4.frame
 
-    frame = lz4.frame.LZ4FrameDecompressor()
-    unpacked = _bounded(frame.decompress(packed, bytes_max + 1), bytes_max)
+    unpacked, frame = _Unpacked(bytes_max), lz4.frame.LZ4FrameDecompressor()
+    for chunk in _chunks(packed):
+        if frame.eof:
+            break
+        unpacked.add(frame.decompress(chunk, PIECE_BYTES))
+        while not (frame.eof or frame.needs_input):
+            unpacked.add(frame.decompress(b"", PIECE_BYTES))
+    while not frame.eof and (piece := frame.decompress(b"", PIECE_BYTES)):
+        unpacked.add(piece)
     if not frame.eof:
         raise ValueError("it ends early")
-    return unpacked
+    return unpacked.getvalue()
 
 
 def _zstd(packed: bytes, bytes_max: int) -> bytes:
     import zstandard
 
+    unpacked = _Unpacked(bytes_max)
     decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
     with decompressor.stream_reader(packed, read_across_frames=True) as reader:
-        pieces, left = [], bytes_max + 1
-        while left and (piece := reader.read(min(left, 1 << 20))):
-            pieces.append(piece)
-            left -= len(piece)
-    return _bounded(b"".join(pieces), bytes_max)
-
-
-def _bounded(unpacked: bytes, bytes_max: int) -> bytes:
-    if len(unpacked) > bytes_max:
-        raise _TooLarge
-    return unpacked
+        while piece := reader.read(PIECE_BYTES):
+            unpacked.add(piece)
+    return unpacked.getvalue()
 
 
 _UNPACK: dict[int, Callable[[bytes, int], bytes]] = {

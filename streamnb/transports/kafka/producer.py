@@ -21,11 +21,19 @@ from kafka.errors import (
     ProducerFencedError,
     RecordListTooLargeError,
 )
-from kafka.producer.transaction_manager import TransactionManager, TransactionState
+from kafka.producer.sender import Sender
+from kafka.producer.transaction_manager import (
+    AddOffsetsToTxnHandler,
+    InitProducerIdHandler,
+    TransactionManager,
+    TransactionState,
+    TxnOffsetCommitHandler,
+)
 from kafka.serializer import Serializer
 
 from streamnb.errors import FencedError
 from streamnb.transports.kafka.client import connect
+from streamnb.transports.kafka.rows import row_writer
 from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, log
 
 CLOSE_TIMEOUT_S = 10.0
@@ -35,6 +43,7 @@ NO_VALUE = object()  # passed to `send` for a record without a value
 
 _FENCED = (ProducerFencedError, InvalidProducerEpochError)
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+_SOON = (AddOffsetsToTxnHandler, TxnOffsetCommitHandler, InitProducerIdHandler)
 
 
 def is_fenced(error: KafkaError) -> bool:
@@ -125,8 +134,43 @@ def _ready_or_false(await_ready: Callable[..., bool]) -> Callable[..., bool]:
     return ready
 
 
+class _SoonAgain:
+    """Lets the first requests of a transaction be sent again after 20 ms instead of 100 ms.
+
+    A broker refuses them while it still ends the transaction before. For a request that adds partitions the
+    client shortens the pause itself, but the sender of 3.0.12 does not look at that; and if a commit follows
+    soon, the first request is the one that adds the offsets. A request whose coordinator had to be looked up
+    counts as a retry too, so that a start took a third of a second.
+
+    Parameters
+    ----------
+    sender : Sender
+    manager : TransactionManager
+    """
+
+    def __init__(self, sender: Sender, manager: TransactionManager) -> None:
+        self._sender = sender
+        self._manager = manager
+        self._next = manager.next_request_handler
+
+    def __call__(self, has_incomplete_batches: bool) -> object:
+        handler, manager = self._next(has_incomplete_batches), self._manager
+        if handler is not None:
+            pause_ms = handler.retry_backoff_ms
+            if isinstance(handler, _SOON):
+                pause_ms = min(pause_ms, manager.ADD_PARTITIONS_RETRY_BACKOFF_MS)
+            self._sender.config["retry_backoff_ms"] = pause_ms
+        return handler
+
+
 class Producer(KafkaProducer):  # type: ignore[misc]
-    """kafka-python's producer with the workarounds of this module; `new_producer` builds it."""
+    """kafka-python's producer with the workarounds of this module; `new_producer` builds it.
+
+    Attributes
+    ----------
+    rows : RowWriter or None
+        What appends many records at once; ``None`` if they have to be sent one by one.
+    """
 
     def __init__(self, **configs: object) -> None:
         super().__init__(**configs)
@@ -136,8 +180,10 @@ class Producer(KafkaProducer):  # type: ignore[misc]
         if manager is not None and manager.is_transactional():
             manager.maybe_add_partition_to_transaction = _AddPartitionOnce(manager)
             manager.classify_batch_error = _FailTransactionWithBatch(manager)
+            manager.next_request_handler = _SoonAgain(self._sender, manager)
             net = self._sender._client
             net.await_ready = _ready_or_false(net.await_ready)
+        self.rows = row_writer(self)
 
     def abandon(self) -> None:
         """Fail the records in flight, so that `close` does not wait for them."""

@@ -4,35 +4,48 @@ kafka-python 3.0.12 raises from ``poll`` for a header name that is not UTF-8 or 
 Its next ``poll`` then never returns: the generator that reads the batch has ended, and the client keeps
 waiting for it. Seeking past the record would avoid that, but lose the good records behind it in the same
 batch. This module therefore catches the error inside the decoder, where the batch and its offsets are known.
+
+With the compiled `_batches`, the records of a poll are taken in `Columns`, each of which is one record to the
+client. A trial at the first consumer shows that the installed client takes them so; otherwise every record is
+decoded by itself, which is slower and gives the same.
 """
 
 # ruff: noqa: SLF001  the client has no public names for the state of a batch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from itertools import islice
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, partial
+from types import SimpleNamespace
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord, Fetcher
 from kafka.errors import CorruptRecordError, StaleMetadata, UnsupportedCodecError
-from kafka.record.abc import ABCRecord, ABCRecordBatch
-from kafka.record.memory_records import MemoryRecords
-from kafka.record.util import decode_varint
+from kafka.protocol.consumer import IsolationLevel
+from kafka.record.abc import ABCRecordBatch
+from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
+from kafka.structs import OffsetAndMetadata
 
-from streamnb.base import HEADER_BYTES, POLL_BYTES_MAX, Unreadable
-from streamnb.transports.kafka.decompression import unpack
+from streamnb.base import HEADER_BYTES, POLL_BYTES_MAX, Unreadable, twins
+from streamnb.transports.kafka.batches import HEADERS_MAX, Batches, Cut
+from streamnb.transports.kafka.columns import Columns, Piece, Taken, batch_of
 
-Note = Callable[[int, int, Exception], None]
-"""A function that records unreadable offsets: the first, the one after the last, and the cause."""
+log = logging.getLogger(__name__)
+
+MAGIC = 2  # of the record batches that `_batches` reads
+ANY_OFFSET = -(1 << 63)  # no record is before it
+
+_compiled = twins.load("streamnb.transports.kafka._batches")
 
 
 class _Budget:
-    """How many bytes of records the current poll may still return."""
+    """How many bytes of records the current poll may still return, and how many records were odd."""
 
     def __init__(self) -> None:
         self.left = POLL_BYTES_MAX
+        self.odd = 0
 
 
 class Consumer(KafkaConsumer):  # type: ignore[misc]
@@ -49,17 +62,17 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
         self._unreadable: list[tuple[TopicPartition, Unreadable]] = []
         self._budget = _Budget()
         self._fetcher.PartitionRecords = partial(
-            _PartitionRecords, self._budget, self._unreadable, decompressed_bytes_max
+            _PartitionRecords, self._budget, self._unreadable, decompressed_bytes_max, columns_fit()
         )
         self._append_records = self._fetcher._append
         self._fetcher._append = self._append_within_budget
         self._ask_for_offsets = self._fetcher._send_list_offsets_requests
         self._fetcher._send_list_offsets_requests = self._offsets_of_all
 
-    def poll(self, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+    def poll(self, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Piece]]:
         """Return records of each partition: at most `max_records`, and about `POLL_BYTES_MAX` bytes."""
         self._budget.left = POLL_BYTES_MAX
-        found: dict[TopicPartition, list[ConsumerRecord]] = super().poll(timeout_ms, max_records)
+        found: dict[TopicPartition, list[Piece]] = super().poll(timeout_ms, max_records)
         return found
 
     def _append_within_budget(
@@ -108,34 +121,90 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         budget: _Budget,
         unreadable: list[tuple[TopicPartition, Unreadable]],
         decompressed_bytes_max: int,
+        in_columns: bool,
         *args: object,
         **configs: object,
     ) -> None:
         self._budget = budget
         self._unreadable = unreadable
         self._decompressed_bytes_max = decompressed_bytes_max
+        self._cut: Cut | None = self._columns if in_columns else None
         self._noted_until = 0
+        self._records_max = self._full_at = 0  # of the current `take`
+        self._before_first = True
         super().__init__(*args, **configs)
 
-    def take(self, n: int) -> list[ConsumerRecord]:
+    def take(self, n: int) -> Taken:
         """Return the next records, at most `n`; the record that uses up the poll's budget is the last one."""
         self._maybe_raise_next_inline_exception()
-        records: list[ConsumerRecord] = []
-        budget, read = self._budget, self.bytes_read
-        left = budget.left + read  # a comparison with the client's own sum costs less than a sum of ours
+        pieces: list[Piece] = []
+        taken = 0
+        # A comparison with the client's own sum costs less than a sum of ours.
+        self._records_max, self._full_at = n, self._budget.left + self.bytes_read
         try:
-            for record in islice(self.record_iterator, n):
-                records.append(record)
-                if record.headers:
-                    left -= HEADER_BYTES * len(record.headers)
-                if self.bytes_read >= left:
+            for record in self.record_iterator:
+                self._before_first = False
+                if type(record.value) is Columns:
+                    pieces.append(record.value)
+                    taken += len(record.value)
+                    self._full_at -= HEADER_BYTES * record.value.n_headers
+                else:
+                    pieces.append(record)
+                    taken += 1
+                    if record.headers:
+                        self._full_at -= HEADER_BYTES * len(record.headers)
+                if taken >= n or self.bytes_read >= self._full_at:
                     break
+                self._records_max = n - taken
         except Exception as error:
-            if not records:
+            if not pieces:
                 raise
             self._next_inline_exception = error  # the next call raises it, as in the client's own method
-        budget.left = left - self.bytes_read
-        return records
+        self._budget.left = self._full_at - self.bytes_read
+        return Taken(pieces, taken)
+
+    def _columns(self, batch: ABCRecordBatch) -> Columns | None:
+        """Return the next records of a batch, at most what `take` still wants, or None before an odd one.
+
+        Every record of a batch of before Kafka 0.11 is odd.
+        """
+        if batch.magic != MAGIC:
+            self._note_odd()
+            return None
+        left = batch._num_records - batch._next_record_index
+        is_append_time = batch.timestamp_type == batch.LOG_APPEND_TIME
+        assert _compiled is not None
+        found = _compiled.cut(
+            batch._buffer,
+            batch._pos,
+            left,
+            batch.base_offset,
+            batch.max_timestamp if is_append_time else batch.first_timestamp,
+            is_append_time,
+            self.fetch_offset if self._before_first else ANY_OFFSET,
+            self._records_max,
+            self._full_at - self.bytes_read,
+            HEADER_BYTES,
+            HEADERS_MAX,
+        )
+        if found is None:
+            if left > 0:
+                self._note_odd()
+            return None
+        offsets, values, keys, times, headers, last, n, batch._pos, size, n_headers = found
+        batch._next_record_index += n
+        self.records_read += n - 1  # the client adds one
+        return Columns(offsets, values, keys, times, headers, last, size, n_headers)
+
+    def _note_odd(self) -> None:
+        self._budget.odd += 1
+        if self._budget.odd == 1:
+            log.info(
+                "%s-%d @ %d or behind it: a record is not as clients write it. kafka-python decodes it, or "
+                "finds it unreadable, which takes longer; this is logged once",
+                *self.topic_partition,
+                self.next_fetch_offset,
+            )
 
     def _note(self, first_offset: int, next_offset: int, error: Exception) -> None:
         # A fetch returns whole batches: the offsets before the requested one were reported earlier.
@@ -148,7 +217,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
     def _unpack_records(
         self, tp: TopicPartition, records: MemoryRecords, key_deserializer: None, value_deserializer: None
     ) -> Iterator[ConsumerRecord]:
-        batches = _Batches(records, self._note, self._decompressed_bytes_max)
+        batches = Batches(records, self._note, self._decompressed_bytes_max, self._cut)
         while True:
             try:
                 yield from super()._unpack_records(tp, batches, key_deserializer, value_deserializer)
@@ -165,61 +234,45 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
                 return
 
 
-class _Batches:
-    """The batches of one fetch, each as a `_Batch`; after an error the next batch is still available."""
+@cache
+def columns_fit() -> bool:
+    """Return whether records are taken in columns: the reader was built, and the installed client lets it.
 
-    def __init__(self, records: MemoryRecords, note: Note, decompressed_bytes_max: int) -> None:
-        self._records = records
-        self._note = note
-        self._decompressed_bytes_max = decompressed_bytes_max
-        self.last: ABCRecordBatch | None = None
+    The trial reads a small batch in both ways. Another version of the client may handle records otherwise
+    than `Columns` expects; then this is logged, and every record is decoded by itself.
+    """
+    if _compiled is None:
+        return False
+    try:
+        found = _trial(in_columns=True)
+        differs = found[0] != 1 or found != _trial(in_columns=False)
+    except Exception as error:  # noqa: BLE001 whatever it is, the plain way is not concerned
+        log.warning("Records are decoded one by one, which is slower: kafka-python does not fit (%r)", error)
+        return False
+    if differs:
+        log.warning("Records are decoded one by one, which is slower: kafka-python reads columns differently")
+    return not differs
 
-    def next_batch(self) -> _Batch | None:
-        self.last = None
-        self.last = self._records.next_batch()
-        return None if self.last is None else _Batch(self.last, self._note, self._decompressed_bytes_max)
 
-
-class _Batch:
-    """One record batch that skips each record it cannot decode, by the length in front of the record."""
-
-    def __init__(self, batch: ABCRecordBatch, note: Note, decompressed_bytes_max: int) -> None:
-        self._batch = batch
-        self._note = note
-        self._decompressed_bytes_max = decompressed_bytes_max
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._batch, name)
-
-    def __next__(self) -> ABCRecord:
-        return next(self._batch)
-
-    def __iter__(self) -> Iterator[ABCRecord]:
-        if self._batch.magic == 2:
-            unpack(self._batch, self._decompressed_bytes_max)
-        records = iter(self._batch)
-        while True:
-            try:
-                record = next(records)
-            except StopIteration:
-                return
-            except CorruptRecordError as error:
-                self._skip(error)
-            else:
-                yield record
-
-    def _skip(self, error: CorruptRecordError) -> None:
-        batch = self._batch
-        if batch.magic != 2 or batch._next_record_index >= batch._num_records:
-            raise error
-        try:
-            length, start = decode_varint(batch._buffer, batch._pos)
-            _, timestamp = decode_varint(batch._buffer, start + 1)  # after one byte of attributes
-            delta, _ = decode_varint(batch._buffer, timestamp)
-        except (ValueError, IndexError):
-            raise error from None
-        if not (0 < length <= len(batch._buffer) - start and 0 <= delta <= batch.last_offset_delta):
-            raise error
-        batch._pos = start + length
-        batch._next_record_index += 1
-        self._note(batch.base_offset + delta, batch.base_offset + delta + 1, error)
+def _trial(*, in_columns: bool) -> list[object]:
+    """Return what two calls of the client take from a batch of three records, the first one of them old."""
+    builder = MemoryRecordsBuilder(2, 0, 1 << 10, offset=6)
+    for key, value, headers in ((b"a", b"b", []), (None, b"", [("c", b"d")]), (b"", None, [])):
+        builder.append(1, key, value, headers)
+    builder.close()
+    partition, unreadable = TopicPartition("trial", 0), list[tuple[TopicPartition, Unreadable]]()
+    part = _PartitionRecords(
+        _Budget(), unreadable, 1 << 10, in_columns, 7, partition, builder.records(),
+        isolation_level=IsolationLevel.READ_COMMITTED,
+    )  # fmt: skip
+    state = SimpleNamespace(position=OffsetAndMetadata(7, "", -1), highwater=9)
+    subscriptions = SimpleNamespace(
+        is_assigned=bool, is_fetchable=bool, assignment=defaultdict(lambda: state)
+    )
+    fetcher = SimpleNamespace(_subscriptions=subscriptions, _sensors=None)
+    found: list[object] = []
+    for n in (1, 5):
+        drained: dict[TopicPartition, list[Piece]] = defaultdict(list)
+        found.append(Fetcher._append(fetcher, drained, part, n, True))
+        found.append(batch_of(partition, drained[partition], state.position.offset))
+    return [*found, part.bytes_read, part.records_read, bool(part), unreadable]

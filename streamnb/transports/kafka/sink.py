@@ -3,6 +3,9 @@
 kafka-python 3.0.12 reports a failed delivery only in the record's future: `send` and `flush` do not raise it.
 The sink therefore keeps every future until it is done, and raises the first failure from every later call.
 `send` also accepts records without limit while no broker answers, so the sink limits the records in flight.
+
+The client opens a batch with its first record, and `rows.RowWriter` appends the records that follow. Where it
+cannot, each record is sent by the client's own `send`.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
+from kafka import TopicPartition
 from kafka.errors import KafkaError
-from kafka.producer.future import FutureRecordMetadata
 
 from streamnb.base import IN_FLIGHT_BYTES_MAX, Headers
 from streamnb.errors import DeliveryError
@@ -28,6 +31,15 @@ from streamnb.transports.kafka.producer import (
     new_producer,
 )
 from streamnb.transports.topics import IN_FLIGHT_MAX, TopicSink
+
+
+class _Delivery(Protocol):
+    """Of one record (`FutureRecordMetadata`) or of several (`rows.Rows`)."""
+
+    @property
+    def is_done(self) -> bool: ...
+
+    def get(self, timeout_s: float, /) -> object: ...
 
 
 class _Transactions(Protocol):
@@ -75,9 +87,9 @@ class KafkaSink(TopicSink):
         super().__init__(topic, brokers(settings), describe_topics(client, [topic]))
         self._in_flight_max = in_flight_max
         self._in_flight_bytes_max = in_flight_bytes_max
-        self._in_flight_bytes = 0
+        self._in_flight_rows = self._in_flight_bytes = 0
         self._delivery_timeout_ms = delivery_timeout_ms
-        self._in_flight: deque[tuple[FutureRecordMetadata, int, int]] = deque()
+        self._in_flight: deque[tuple[_Delivery, int, int, int]] = deque()  # with partition, rows, bytes
         self._failed = [partial(self._fail, number) for number in range(self._partitions)]
         self._own = transactions is None
         self._producer: Producer | None = (
@@ -103,27 +115,72 @@ class KafkaSink(TopicSink):
         assert self._producer is not None, "closed"
         self._raise_failure()
         target = partition % self._partitions
-        send, failed, in_flight = self._producer.send, self._failed[target], self._in_flight
         try:
-            for value, key, names in zip(values, keys, headers, strict=True):
-                size = len(value or b"") + len(key or b"")
-                while in_flight and (
-                    len(in_flight) >= self._in_flight_max
-                    or self._in_flight_bytes + size > self._in_flight_bytes_max
-                ):
-                    self._wait_for_oldest(time.monotonic(), 2 * self._delivery_timeout_ms)
-                content = NO_VALUE if value is None else value
-                future = send(self._topic, content, key, list(names), target)
-                future.add_errback(failed)
-                in_flight.append((future, target, size))
-                self._in_flight_bytes += size
+            if self._producer.rows is not None and len(values) == len(keys) == len(headers):
+                self._append(self._producer, target, list(values), list(keys), list(headers))
+            else:
+                for value, key, names in zip(values, keys, headers, strict=True):
+                    self._send(self._producer, target, value, key, names)
         except (KafkaError, ValueError) as error:  # ValueError: the topic was recreated with fewer partitions
             self._fail(target, error)
         except DeliveryError as error:
             self._failure = error  # must stay, because the rest of these columns was never sent
-        while in_flight and in_flight[0][0].is_done:
+        while self._in_flight and self._in_flight[0][0].is_done:
             self._wait_for_oldest(0, 0)
         self._raise_failure()
+
+    def _append(
+        self,
+        producer: Producer,
+        target: int,
+        values: list[bytes | None],
+        keys: list[bytes | None],
+        headers: list[Headers],
+    ) -> None:
+        """Append records to open batches; send one by itself where it needs a new batch."""
+        assert producer.rows is not None
+        partition, at = TopicPartition(self._topic, target), 0
+        while at < len(values):
+            self._wait_for_space(len(values[at] or b"") + len(keys[at] or b""))
+            rows = producer.rows.append(
+                partition,
+                values,
+                keys,
+                headers,
+                at,
+                rows_max=self._in_flight_max - self._in_flight_rows,
+                bytes_max=self._in_flight_bytes_max - self._in_flight_bytes,
+                failed=self._failed[target],
+            )
+            if rows is None:
+                self._send(producer, target, values[at], keys[at], headers[at])
+                at += 1
+            else:
+                self._count(rows, target, rows.n, rows.size)
+                at += rows.n
+
+    def _send(
+        self, producer: Producer, target: int, value: bytes | None, key: bytes | None, names: Headers
+    ) -> None:
+        size = len(value or b"") + len(key or b"")
+        self._wait_for_space(size)
+        content = NO_VALUE if value is None else value
+        future = producer.send(self._topic, content, key, list(names), target)
+        future.add_errback(self._failed[target])
+        self._count(future, target, 1, size)
+
+    def _count(self, delivery: _Delivery, target: int, n: int, size: int) -> None:
+        self._in_flight.append((delivery, target, n, size))
+        self._in_flight_rows += n
+        self._in_flight_bytes += size
+
+    def _wait_for_space(self, size: int) -> None:
+        """Wait until a record of this size may be in flight too, at most for two delivery timeouts."""
+        while self._in_flight and (
+            self._in_flight_rows >= self._in_flight_max
+            or self._in_flight_bytes + size > self._in_flight_bytes_max
+        ):
+            self._wait_for_oldest(time.monotonic(), 2 * self._delivery_timeout_ms)
 
     def flush(self, timeout_ms: int) -> None:
         """Return when every published record is acknowledged.
@@ -148,19 +205,20 @@ class KafkaSink(TopicSink):
         producer, self._producer = self._producer, None
         if producer is None or not self._own:
             return
-        if any(not future.is_done for future, _, _ in self._in_flight):
+        if self._failure is not None or any(not delivery.is_done for delivery, _, _, _ in self._in_flight):
             producer.abandon()
         self._in_flight.clear()
         producer.close_or_drop()
 
     def _wait_for_oldest(self, since_s: float, timeout_ms: int) -> None:
-        """Wait for the oldest record in flight, until `timeout_ms` after `since_s`, and remove it."""
-        future, target, size = self._in_flight[0]
+        """Wait for the oldest delivery in flight, until `timeout_ms` after `since_s`, and remove it."""
+        delivery, target, n, size = self._in_flight[0]
         try:
-            future.get(max(since_s + timeout_ms / 1000 - time.monotonic(), 0))
+            delivery.get(max(since_s + timeout_ms / 1000 - time.monotonic(), 0))
         except KafkaError as error:
-            if not future.is_done:
-                raise self._not_acknowledged(len(self._in_flight), timeout_ms) from None
+            if not delivery.is_done:
+                raise self._not_acknowledged(self._in_flight_rows, timeout_ms) from None
             self._fail(target, error)
         self._in_flight.popleft()
+        self._in_flight_rows -= n
         self._in_flight_bytes -= size

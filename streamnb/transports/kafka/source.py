@@ -15,17 +15,17 @@ from uuid import UUID
 
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient, OffsetSpec
-from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import (
     KafkaError,
     LogTruncationError,
     OffsetOutOfRangeError,
+    UnknownTopicOrPartitionError,
     UnsupportedCodecError,
 )
 from kafka.protocol.consumer import IsolationLevel
 from kafka.structs import OffsetAndMetadata
 
-from streamnb.base import DECOMPRESSED_BYTES_MAX, FETCHED_BYTES_MAX, Headers, Partition, RecordBatch, Start
+from streamnb.base import DECOMPRESSED_BYTES_MAX, FETCHED_BYTES_MAX, Partition, RecordBatch, Start
 from streamnb.errors import TransportError
 from streamnb.transports.kafka.client import (
     brokers,
@@ -36,9 +36,10 @@ from streamnb.transports.kafka.client import (
     kafka_python_settings,
     translated,
 )
+from streamnb.transports.kafka.columns import batch_of
 from streamnb.transports.kafka.records import Consumer
 from streamnb.transports.kafka.sink import KafkaSink
-from streamnb.transports.topics import TopicSource, position_lost, starting_positions
+from streamnb.transports.topics import TopicSource, position_lost, starting_positions, topic_gone
 
 __all__ = ["KafkaSink", "KafkaSource", "create_topics", "describe_topics"]
 
@@ -190,7 +191,7 @@ class KafkaSource(TopicSource):
             next_offset = self._consumer.next_offset(partition)
             if next_offset != before:
                 unreadable = self._consumer.take_unreadable(partition, next_offset)
-                batches.append(_batch(partition, found.get(partition, ()), next_offset))
+                batches.append(batch_of(partition, found.get(partition, ()), next_offset))
                 batches[-1].unreadable = unreadable
                 self._next_offsets[partition] = next_offset
         return batches
@@ -240,7 +241,15 @@ class KafkaSource(TopicSource):
         return TransportError(what, "Check that the brokers run.")
 
     def end_offsets(self) -> Mapping[Partition, int]:
-        """Return each partition's last stable offset now, the end of the log for `read_committed`."""
+        """Return each partition's last stable offset now, the end of the log for `read_committed`.
+
+        Raises
+        ------
+        MissingTopicError
+            A topic was deleted.
+        TransportError
+            The brokers do not answer.
+        """
         assert self._consumer is not None, "open() comes before end_offsets()"
         return self._ends(list(self._next_offsets), IsolationLevel.READ_COMMITTED)
 
@@ -258,9 +267,16 @@ class KafkaSource(TopicSource):
         with translated("Looking up the ends of the topics", self._settings):
             # A broker answers the requests of one connection in order. The consumer's own request would wait
             # behind its fetch for up to `fetch_max_wait_ms`, so the admin client asks.
-            ends = admin.list_partition_offsets(
-                dict.fromkeys(partitions, OffsetSpec.LATEST), isolation_level=isolation
-            )
+            try:
+                ends = admin.list_partition_offsets(
+                    dict.fromkeys(partitions, OffsetSpec.LATEST), isolation_level=isolation
+                )
+            except UnknownTopicOrPartitionError:
+                found = describe(admin, self._topics, self._settings)
+                for topic in self._topics:
+                    if topic not in found:
+                        raise topic_gone(topic, self._brokers) from None
+                raise
         return {Partition(*partition): end.offset for partition, end in sorted(ends.items())}
 
     def _committed_in_group(self, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
@@ -311,20 +327,3 @@ def _topic_id(found: str | None) -> str:
     """Return a topic's id in Kafka's notation, or an empty string if the broker is too old to have one."""
     known = UUID(found) if found else UUID(int=0)
     return base64.urlsafe_b64encode(known.bytes).decode().rstrip("=") if known.int else ""
-
-
-def _batch(partition: TopicPartition, records: Sequence[ConsumerRecord], next_offset: int) -> RecordBatch:
-    return RecordBatch(
-        partition=Partition(*partition),
-        offsets=[record.offset for record in records],
-        values=[record.value for record in records],
-        keys=[record.key for record in records],
-        timestamps_ms=[record.timestamp for record in records],
-        headers=[_headers(record.headers) if record.headers else () for record in records],
-        next_offset=next_offset,
-    )
-
-
-def _headers(found: Sequence[tuple[str, bytes | None]]) -> Headers:
-    # Kafka allows a header without a value; streamnb treats it as an empty value.
-    return [(name, value or b"") for name, value in found]

@@ -48,6 +48,8 @@ class Child:
         More settings, as for ``--set``.
     until_end : bool
         Whether it stops at the end offsets that the partitions have at the start.
+    rebuild : bool
+        Whether it sets damaged snapshots aside and learns again.
     """
 
     def __init__(
@@ -58,10 +60,11 @@ class Child:
         client: str,
         *more: str,
         until_end: bool = False,
+        rebuild: bool = False,
     ) -> None:
         changes = [f'kafka.bootstrap_servers="{servers}"', f'confluent.bootstrap.servers="{servers}"', *more]
         changes += [f"{endpoint}.kind={client}" for endpoint in ("source", "sink", "dead_letters.sink")]
-        words = ["run", str(config), *["--until-end"] * until_end]
+        words = ["run", str(config), *["--until-end"] * until_end, *["--rebuild"] * rebuild]
         words += [word for change in changes for word in ("--set", change)]
         self.said: list[str] = []
         self._ready = threading.Event()

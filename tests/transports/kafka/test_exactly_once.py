@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,11 +51,18 @@ def start(pipe: Pipeline) -> subprocess.Popen[str]:
     return process
 
 
-def begun(starter: subprocess.Popen[str], pipe: Pipeline) -> Child:
+def begun(starter: subprocess.Popen[str], pipe: Pipeline, *, rebuild: bool = False) -> Child:
     """Start the engine in a `Child`, which collects its log, and wait until it is ready."""
-    child = Child(starter, pipe.config, pipe.broker, "kafka", until_end=True)
+    child = Child(starter, pipe.config, pipe.broker, "kafka", until_end=True, rebuild=rebuild)
     child.wait_until_ready()
     return child
+
+
+def damage(pipe: Pipeline) -> None:
+    """Cut the last byte off every snapshot."""
+    for path in pipe.directory.glob("*.snb"):
+        path.chmod(0o600)
+        path.write_bytes(path.read_bytes()[:-1])
 
 
 def assert_each_is_seen_once(pipe: Pipeline) -> None:
@@ -80,8 +88,9 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
 ) -> None:
     """The next start ends the open transaction, and learns again without publishing twice.
 
-    Every fifth kill hits the broker, the others hit the engine. There are a tenth of ``--kills`` kills, and
-    4,000 records for each.
+    Every fifth kill hits the broker, the others hit the engine. After some of these all snapshots are
+    deleted, or damaged and then set aside by ``--rebuild``. There are a tenth of ``--kills`` kills, and 4,000
+    records for each.
     """
     accidents = max(2, kills // 10)
     pipe = exactly_once(own_broker.address, tmp_path, partitions, times=max(1, accidents * 4 // 5))
@@ -95,9 +104,14 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
             own_broker.kill()
             own_broker.start()
         else:
-            killed["engine killed"] += 1
             child.kill()
-            child = begun(starter, pipe)
+            lost, damaged = killed.total() % 7 == 2, killed.total() % 7 == 6
+            if lost:
+                shutil.rmtree(pipe.directory, ignore_errors=True)
+            elif damaged:
+                damage(pipe)
+            killed["snapshots lost" if lost else "rebuilt" if damaged else "engine killed"] += 1
+            child = begun(starter, pipe, rebuild=damaged)
 
     assert child.ended(3600) == 0, "".join(child.said)
     assert killed.total() == accidents or accidents > 2, "the stream was over first"
@@ -133,9 +147,7 @@ def test_F7_scores_are_published_once_whatever_becomes_of_the_snapshots(
             path.unlink()
         run_in_process(pipe)
     elif how == "rebuild":
-        for path in snapshots:
-            path.chmod(0o600)
-            path.write_bytes(path.read_bytes()[:-1])
+        damage(pipe)
         run_in_process(pipe, rebuild=True)
     elif how == "second directory":
         run_in_process(pipe, elsewhere)

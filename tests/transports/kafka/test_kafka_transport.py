@@ -617,7 +617,7 @@ def test_N3_another_engine_under_the_same_group_is_warned_of_once(
         other.commit({zero: at})
     said = [line for line in caplog.messages if "Another engine" in line]
     assert len(said) <= 2
-    assert f"commits positions to group g-{topic}: {topic}-0 @ 7. Two engines do not share" in said[0]
+    assert f"commits positions to group g-{topic}: {topic}-0 @ 7. A group does not divide records" in said[0]
 
 
 def test_B2_a_killed_broker_costs_nothing_once_it_is_back(
@@ -650,7 +650,13 @@ def test_B2_a_killed_broker_costs_nothing_once_it_is_back(
     deadline = time.monotonic() + 30
     while len(values(batches)) < 300 and time.monotonic() < deadline:
         batches += reader.poll(1000, 500)
-    batches += drain(reader)
+    while True:  # the connection that asks for the ends is another one, and comes back by itself
+        try:
+            batches += drain(reader)
+            break
+        except TransportError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
     expected = [*numbered(100, "before"), *numbered(100, "during"), *numbered(100, "after")]
     assert values(batches) == expected
     assert [offset for batch in batches for offset in batch.offsets] == list(range(300))
@@ -671,7 +677,7 @@ def test_records_in_flight_are_bounded_while_the_broker_is_away(
         with pytest.raises(DeliveryError, match=topic):
             publish(writer, 0, numbered(200))
         assert 0.5 < time.monotonic() - began < 5
-        assert len(writer._in_flight) <= 50
+        assert writer._in_flight_rows <= 50
         began = time.monotonic()
         writer.close()
         assert time.monotonic() - began < 5

@@ -6,13 +6,16 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from streamnb.errors import PositionError
-from streamnb.transports.kafka.source import KafkaSink
+from streamnb.base import Source
+from streamnb.errors import MissingTopicError, PositionError
+from streamnb.transports.confluent.source import ConfluentSource
+from streamnb.transports.kafka.source import KafkaSink, KafkaSource, create_topics
 from tests.transports.kafka.accidents import CLIENTS, Child
 from tests.transports.kafka.test_crash import newest_of
 from tests.transports.kafka.test_pipeline import Pipeline, pipeline
@@ -67,3 +70,31 @@ def test_F6_a_topic_recreated_while_the_engine_was_stopped(
     kept = newest_of(pipe.directory)
     assert kept is not None
     assert sum(account.next_offset for account in kept.accounts.values()) == n
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_topic_deleted_while_it_is_read_is_named(broker: str, client: str) -> None:
+    """The client's poll waits; the question for the topic's end is answered, and names the topic."""
+    topic = f"deleted-{uuid4().hex[:8]}"
+    create_topics({"bootstrap_servers": broker}, {topic: 2})
+    source: Source = (
+        KafkaSource([topic], {"bootstrap_servers": broker})
+        if client == "kafka"
+        else ConfluentSource([topic], {"bootstrap.servers": broker})
+    )
+    try:
+        source.open({}, "earliest")
+        assert set((source.end_offsets() or {}).values()) == {0}
+        with KafkaAdminClient(bootstrap_servers=broker) as admin:
+            admin.delete_topics([topic])
+        deadline_s = time.monotonic() + GONE_S
+        while True:
+            source.poll(10, 100)
+            try:
+                source.end_offsets()
+            except MissingTopicError as error:
+                assert f"Topic {topic} no longer exists at " in str(error)  # noqa: PT017
+                break
+            assert time.monotonic() < deadline_s
+    finally:
+        source.close()

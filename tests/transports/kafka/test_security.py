@@ -6,7 +6,6 @@ import itertools
 import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from deploy.kafka.broker import Broker, free_port
 from streamnb.config import client_settings, load_settings
 from streamnb.errors import TransportError
 from streamnb.transports.kafka.source import KafkaSink, KafkaSource, describe_topics
+from tests.support.commands import forked_streamnb
 from tests.transports.kafka.conftest import start_or_skip
 from tests.transports.kafka.proxy import Proxy
 from tests.transports.kafka.test_pipeline import Pipeline, assert_every_message_is_scored_in_order, pipeline
@@ -130,7 +130,7 @@ def run(
     pipe: Pipeline, command: str, *more: str, password: str = PASSWORD
 ) -> subprocess.CompletedProcess[str]:
     """Run a command with the password in the environment, and check that no output contains it."""
-    words = [sys.executable, "-m", "streamnb", command, str(pipe.config), *more]
+    words = [*forked_streamnb(), command, str(pipe.config), *more]
     environment = {**os.environ, "KAFKA_PASSWORD": password}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=90, check=False)
     assert password not in done.stdout + done.stderr
