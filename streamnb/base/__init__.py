@@ -1,7 +1,7 @@
 """Values that packages exchange, and the Protocols that classifiers, transports and stores implement.
 
-It knows records, batches of messages, scores, frozen states, snapshots and offsets as plain values, and what
-a classifier, a source, a sink, transactions, a snapshot store and a clock must do. It imports only
+The package knows records, batches of messages, scores, frozen states, snapshots and offsets as plain values,
+and what a classifier, a source, a sink, transactions, a snapshot store and a clock must do. It imports only
 `streamnb.errors`, because it must not know how anything is decoded, counted, stored, sent or scored.
 """
 

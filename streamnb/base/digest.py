@@ -13,6 +13,7 @@ import struct
 import mmh3
 
 _MODULUS = 1 << 128
+_LENGTH, _NUMBER = struct.Struct("<I"), struct.Struct("<d")
 
 
 class Digest:
@@ -36,7 +37,9 @@ class Digest:
 
     def add(self, name: bytes, *values: float) -> None:
         """Add one statement: a name, made by the function `statement`, and numbers, exact to the last bit."""
-        said = name + struct.pack(f"<{len(values)}d", *values)
+        said = name + (
+            _NUMBER.pack(*values) if len(values) == 1 else struct.pack(f"<{len(values)}d", *values)
+        )
         self._sum = (self._sum + mmh3.hash128(said)) % _MODULUS
 
     def add_sum(self, total: int) -> None:
@@ -88,13 +91,14 @@ def digests(counts: Digest, order_free: Digest, rest: Digest, *, rounded: bool) 
 def statement(*parts: str) -> bytes:
     """Return the name of a statement as bytes: its parts, each after its length.
 
-    Different lists of parts give different bytes.
-
+    Different lists of parts give different bytes. Those of a list are the bytes of its first
+    parts, followed by those of the others.
 
     Examples
     --------
     >>> statement("a", "bc") == statement("ab", "c")
     False
+    >>> statement("a", "b", "c") == statement("a") + statement("b", "c")
+    True
     """
-    encoded = [part.encode() for part in parts]
-    return b"".join(struct.pack("<I", len(part)) + part for part in encoded)
+    return b"".join([_LENGTH.pack(len(part)) + part for part in [part.encode() for part in parts]])

@@ -33,5 +33,5 @@ def not_built(error: ImportError) -> str:
     reason = f"the kernel was not built ({error}); install a C compiler, then reinstall streamnb"
     if not _warned:
         _warned.append(reason)
-        warnings.warn(f"streamnb runs in plain Python, about fifty times slower: {reason}", stacklevel=3)
+        warnings.warn(f"streamnb runs in plain Python, fifty to eighty times slower: {reason}", stacklevel=3)
     return reason

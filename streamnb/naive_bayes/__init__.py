@@ -32,6 +32,7 @@ from streamnb.naive_bayes.event_models import (
     EventModel,
     Gaussian,
     Generative,
+    Markov,
     Multinomial,
     Multivariate,
     OwnEventModel,
@@ -67,6 +68,8 @@ from streamnb.naive_bayes.features.readers import (
     WordPairs,
     Words,
 )
+from streamnb.naive_bayes.features.shapes import Shapes
+from streamnb.naive_bayes.features.strings import Strings
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.compiled import slowed_by
 from streamnb.naive_bayes.model.growing import Growth, grow, setting_differences
@@ -112,6 +115,7 @@ __all__ = [
     "Laplace",
     "LaplacePerToken",
     "LearnedPrior",
+    "Markov",
     "Message",
     "Multinomial",
     "MultinomialNB",
@@ -124,8 +128,10 @@ __all__ = [
     "OwnReader",
     "Prior",
     "Reader",
+    "Shapes",
     "State",
     "Statistic",
+    "Strings",
     "Terms",
     "TextReader",
     "Tokenizer",

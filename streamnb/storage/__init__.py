@@ -5,13 +5,13 @@ whole or not at all. It must not know what the arrays in a snapshot mean, nor wh
 uses it.
 
 - `container`: the bytes of a snapshot file, with a checksum per section.
-- `snapshot_file`: a `Snapshot` in a container; `migrations` reads those of earlier versions, `newer_minor`
-  the known parts of those of later versions.
+- `snapshot_file`: a `Snapshot` in a container; `migrations` reads snapshots of earlier versions,
+  `newer_minor` reads what it knows of later ones.
 - `directory`: the numbered snapshots of one engine; `retention` chooses the expired ones, `lock` keeps a
   second engine out.
 - `files`: atomic writes and bounded reads; `os_errors` turns an ``OSError`` into a sentence.
 - `lines`: JSON lines, read and appended.
-- `outputs`: checks of a file to write, before the work for it.
+- `outputs`: checks that an output file can be written, before a command starts its work.
 """
 
 from streamnb.storage import files

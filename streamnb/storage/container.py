@@ -4,7 +4,7 @@ r"""The snapshot container: a file format for a JSON header and named arrays. Ve
                u16 major, u16 minor, u32 number of sections, u64 bytes of header, u64 bytes of the file
     header     canonical JSON: UTF-8, keys sorted, no spaces
     table      for each section 80 bytes: name (32 bytes, zero-filled), type (8 bytes, zero-filled: one of
-               ``|u1 <u4 <u8 <f8``), u64 dimensions (1 or 2), u64 rows, u64 columns (1 if one dimension),
+               ``|u1 <u4 <u8 <f4 <f8``), u64 dimensions (1 or 2), u64 rows, u64 columns (1 if one dimension),
                u64 offset, u32 CRC-32C of the section and its padding, u32 zero
     sections   raw arrays, row by row, each at a multiple of 4,096 and zero-filled to the next one
     footer     magic 53 4E 42 0A 45 4E 44 0A ("SNB\nEND\n"), u64 bytes of the file,
@@ -41,7 +41,7 @@ from streamnb.errors import SnapshotError
 Allocate = Callable[[int], memoryview]
 """Returns writable memory of the given number of bytes, which nothing else uses."""
 
-MAJOR, MINOR = 1, 3
+MAJOR, MINOR = 1, 4
 ALIGNMENT = 4096
 SECTIONS_MAX = 64
 HEADER_BYTES_MAX = 1 << 24
@@ -53,7 +53,7 @@ _END = b"SNB\nEND\n"
 _PROLOGUE = struct.Struct("<8sHHIQQ")
 _ENTRY = struct.Struct("<32s8sQQQQII")
 _FOOTER = struct.Struct("<8sQII")
-_TYPES = ("|u1", "<u4", "<u8", "<f8")
+_TYPES = ("|u1", "<u4", "<u8", "<f4", "<f8")
 _PARALLEL_BYTES = 1 << 24  # in smaller files a second thread costs more than it saves
 _PIECE_BYTES = 1 << 18  # small enough that a piece is still in the processor's cache when it is verified
 
@@ -113,7 +113,7 @@ def encode(header: Mapping[str, object], sections: Mapping[str, Section]) -> Ite
     header : mapping
         Values that JSON can represent.
     sections : mapping of str to ndarray
-        Arrays with one or two dimensions, of type uint8, uint32, uint64 or float64.
+        Arrays with one or two dimensions, of type uint8, uint32, uint64, float32 or float64.
 
     Yields
     ------

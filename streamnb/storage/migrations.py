@@ -17,7 +17,13 @@ from streamnb.storage.migration_1_3 import to_1_3
 Step = Callable[[Contents], Contents]
 """Contents of one minor version in; out those of the next, in new dicts."""
 
-STEPS: Mapping[int, Step] = {0: to_1_1, 1: to_1_2, 2: to_1_3}
+
+def to_1_4(old: Contents) -> Contents:
+    """Return contents of version 1.3 as they are: 1.4 adds trust, and a model without it starts with none."""
+    return old
+
+
+STEPS: Mapping[int, Step] = {0: to_1_1, 1: to_1_2, 2: to_1_3, 3: to_1_4}
 """By the version that a step takes in: one for every minor version before the newest."""
 
 

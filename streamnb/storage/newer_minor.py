@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from streamnb.base import HINT
 from streamnb.errors import SnapshotError
@@ -26,9 +26,12 @@ NAMES_MAX = 8  # of parts in a sentence; a header has room for a million
 VALUES = ("classes", "learned", "forgetting", "evicted_tokens", "evicted_mass", "fell_short", "guard")
 """The keys of `values` that this version knows."""
 
+COVERED = ("head_trust", "token_trust")
+"""Sections that the digest covers and that version 1.3 does not know."""
+
 _SECTION = re.compile(
     r"token_bytes|token_bounds|counts|cell_bounds|cell_classes|cell_counts|totals|class_counts|head_weights|head_offsets|head_noise|length"
-    r"|unknown_share|block\d+_.*|guard_sources|index|index_before|index_state"
+    r"|unknown_share|head_trust|token_trust|block\d+_.*|guard_sources|index|index_before|index_state"
 )
 
 
@@ -37,13 +40,19 @@ def is_known_section(name: str) -> bool:
     return _SECTION.fullmatch(name) is not None
 
 
+def with_required(header: Mapping[str, object], sections: Collection[str]) -> dict[str, object]:
+    """Return a header that names the sections without which an older reader must refuse the file."""
+    required = [name for name in COVERED if name in sections]
+    return {**header, REQUIRED: required} if required else dict(header)
+
+
 def without_unknown(contents: Contents, keys: Collection[str], name: str) -> Contents:
     """Return contents without the parts that a newer minor version has added, and warn if there are any.
 
     Parameters
     ----------
     contents : Contents
-        Of this minor version, then they are returned as they are, or of a newer one.
+        Of this minor version, whose parts are all known, or of a newer one.
     keys : collection of str
         The keys of the header that this version knows.
     name : str
@@ -54,8 +63,6 @@ def without_unknown(contents: Contents, keys: Collection[str], name: str) -> Con
     SnapshotError
         The header names a part as required that this version does not know.
     """
-    if contents.minor <= MINOR:
-        return contents
     header, sections = contents.header, contents.sections
     required, values = header.get(REQUIRED, []), header.get("values")
     if not isinstance(required, list) or not all(isinstance(part, str) for part in required):
@@ -64,10 +71,12 @@ def without_unknown(contents: Contents, keys: Collection[str], name: str) -> Con
     known = {*keys, *(f"values.{value}" for value in VALUES)}
     if needed := [part for part in required if part not in known and not is_known_section(part)]:
         raise SnapshotError(
-            f"It has {version}, newer than {MAJOR}.{MINOR} of this streamnb, which does not know "
-            f"{_names(needed)}; without that part the rest would mean something else.",
+            f"It has {version}, and {MAJOR}.{MINOR} is the newest that this streamnb reads. Without "
+            f"{_names(needed)}, which this one does not know, the rest would mean something else.",
             "Use the version of streamnb that wrote it, or a newer one; the file was not changed.",
         )
+    if contents.minor <= MINOR:  # whatever else is not known is damage, and its reader refuses it
+        return contents._replace(header={key: value for key, value in header.items() if key != REQUIRED})
     added = [key for key in header if key not in keys and key != REQUIRED]
     later = [section for section in sections if not is_known_section(section)]
     if isinstance(values, dict):

@@ -10,7 +10,7 @@ from streamnb.base import HINT, Accounts, Snapshot, from_rows, to_rows
 from streamnb.errors import SnapshotError
 from streamnb.storage import container
 from streamnb.storage.migrations import migrated
-from streamnb.storage.newer_minor import without_unknown
+from streamnb.storage.newer_minor import with_required, without_unknown
 
 FORMAT = "streamnb snapshot"
 
@@ -57,7 +57,7 @@ def encode(snapshot: Snapshot) -> Iterator[bytes | memoryview]:
         )
     )
     _checked(header)
-    return container.encode(header, snapshot.sections)
+    return container.encode(with_required(header, snapshot.sections), snapshot.sections)
 
 
 def decode(data: bytes) -> Snapshot:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.base.offsets import Account, Accounts, from_rows, to_rows
+from streamnb.base.offsets import Account, Accounts, check_accounts, from_rows, to_rows
 from streamnb.base.record import Partition
+from streamnb.errors import AccountingError
 
 COUNTS = st.integers(0, 2**40)
 ACCOUNTS = st.dictionaries(
@@ -57,3 +58,10 @@ def test_rows_that_are_not_accounts_are_refused(rows: object) -> None:
     """They are not replaced by accounts that begin at 0."""
     with pytest.raises(msgspec.ValidationError):
         from_rows(rows)
+
+
+def test_an_account_with_a_negative_number_does_not_add_up() -> None:
+    """Although its balance is 0: a record was counted twice and another one not at all."""
+    check_accounts({Partition("mail", 0): Account(0, 5, scored=3, gaps=2)})
+    with pytest.raises(AccountingError, match="does not add up"):
+        check_accounts({Partition("mail", 0): Account(0, 5, scored=7, gaps=-2)})

@@ -21,6 +21,8 @@ from streamnb.naive_bayes.event_models import Multinomial
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSmoothing, Smoothing
 from streamnb.naive_bayes.features.entities import Whole
 from streamnb.naive_bayes.features.readers import Category, CharacterGrams, Ends, Reader, WordPairs, Words
+from streamnb.naive_bayes.features.shapes import Shapes
+from streamnb.naive_bayes.features.strings import Strings
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from streamnb.naive_bayes.model.view import View
 
@@ -92,15 +94,22 @@ def _twins(random: Random) -> tuple[NaiveBayes, NaiveBayes, str]:
             WordPairs(fields, prefix),
             CharacterGrams(fields, prefix, random.randrange(1, 6), random.choice((5, 40, 3000))),
             Ends(fields, prefix, random.randrange(1, 9)),
+            Shapes(fields, prefix),
         ]
         if i:  # the first view must read text, because the calibrated head needs a text view
-            readers.append(Category("subject"))
+            readers += [
+                Category("subject"),
+                Strings(fields, random.choice((1, 4, 5, 16)), random.choice((1, 30, 500))),
+            ]
         reader = random.choice(readers)
         smoothing: Smoothing = Laplace(random.choice((0.03, 0.1, 1.0)))
         if head == "product":
             smoothing = random.choice((smoothing, NoSmoothing(), Dirichlet(random.choice((1.0, 1000.0)))))
         weight = "counts" if isinstance(reader, Category) else random.choice(WEIGHTS)
         event = Multinomial(smoothing, weight, random.choice(UNKNOWN))
+        if isinstance(reader, Strings):
+            views.append(View(f"v{i}", reader))
+            continue
         views.append(View(f"v{i}", reader, event))
     rule = random.choice(RULES)
     tokenizer = Tokenizer(

@@ -232,7 +232,8 @@ def numbers_mutated(whole: container.Contents, draw: random.Random) -> bytes:
                 at = size * draw.randrange(sections[name].size)
                 if sections[name].dtype.kind == "f":
                     far = draw.choice([np.nan, np.inf, -1.0, -0.0, 1e308, 5e-324, 2.0**53, draw.random()])
-                    flat[at : at + size] = np.frombuffer(struct.pack("<d", far), np.uint8)
+                    with np.errstate(over="ignore", under="ignore"):
+                        flat[at : at + size] = np.array([far]).astype(sections[name].dtype).view(np.uint8)
                 elif draw.random() < 0.5:
                     flat[at : at + size] = np.frombuffer(draw.randbytes(size), np.uint8)
                 else:

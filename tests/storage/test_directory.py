@@ -358,6 +358,13 @@ def test_the_newest_the_hourly_and_the_pinned_stay(
     assert {one.sequence for one in one_by_one} == stay
 
 
+def test_of_an_hour_the_first_snapshot_stays() -> None:
+    """It is the one from before most of what was learned in that hour, whenever a snapshot is written."""
+    held = [Listed(n, 10 * HOUR + n * HOUR // 4) for n in range(8)]  # two hours of four snapshots
+    assert expired(held, keep=1, keep_hours=2) == [1, 2, 3, 5, 6]
+    assert expired(held, keep=1, keep_hours=1) == [0, 1, 2, 3, 5, 6]
+
+
 def aged(directory: Path, sequence: int, hours: float) -> None:
     """Make a snapshot look `hours` older."""
     path = directory / f"snapshot-{sequence:010d}.snb"

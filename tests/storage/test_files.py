@@ -317,6 +317,32 @@ def test_every_created_directory_is_made_durable_in_its_parent(
                 files.make_directory(tmp_path / str(nth) / "b")
 
 
+def test_a_move_and_a_replacement_are_durable_at_each_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new name is synced before the old one goes, then its absence: a power cut leaves one or both."""
+    synced: list[tuple[str, list[str]]] = []
+    real = files.sync_directory
+
+    def noted(directory: Path) -> None:
+        synced.append((directory.name, sorted(path.name for path in directory.iterdir())))
+        real(directory)
+
+    home = tmp_path / "home"
+    files.make_directory(home / "aside")
+    files.write_new(home / "a", [b"1"])
+    monkeypatch.setattr(files, "sync_directory", noted)
+    files.move(home / "a", home / "aside")
+    assert synced == [("aside", ["a"]), ("home", ["aside"])]
+    assert (home / "aside" / "a").read_bytes() == b"1"
+
+    files.write_new(home / "b", [b"old"])
+    synced.clear()
+    files.write_over(home / "b", [b"new"])
+    assert synced == [("home", [".b.new", "aside", "b"]), ("home", ["aside", "b"])]
+    assert (home / "b").read_bytes() == b"new"
+
+
 def test_what_cannot_be_a_directory_of_snapshots_is_refused(tmp_path: Path) -> None:
     """A file, a path through a file, a dangling link, and a directory that every user can write in."""
     (tmp_path / "file").touch()

@@ -285,3 +285,13 @@ def test_a_new_file_of_lines_is_readable_by_its_owner_alone(tmp_path: Path) -> N
             assert (tmp_path / name).stat().st_mode & 0o777 == mode
     finally:
         os.umask(before)
+
+
+def test_a_file_of_lines_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot may cover a score only once it is on the disk."""
+    synced: list[int] = []
+    with open_append(tmp_path / "scores.jsonl") as out:
+        out.write([b"{}"])
+        monkeypatch.setattr(os, "fsync", synced.append)
+        out.sync()
+        assert len(synced) == 1

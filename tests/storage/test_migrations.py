@@ -27,6 +27,9 @@ from streamnb.naive_bayes import (
     LearnedPrior,
     NaiveBayes,
     Numbers,
+    View,
+    WordPairs,
+    Words,
 )
 from streamnb.naive_bayes.features.alphabet import UNICODE
 from streamnb.storage import container, snapshot_file
@@ -381,3 +384,27 @@ def test_the_counts_of_few_classes_stay_a_table() -> None:
     """A row of up to eight classes is as it was."""
     old = container.Contents({}, {"counts": np.ones((3, 8))}, 2)
     assert migrated(old, newest=3).sections.keys() == {"counts"}
+
+
+# ---- trust, which the calibrated head learns since version 1.4
+
+VERSION_1_3 = GOLDEN / "snapshot-v1.3.snb"  # by the code of version 1.3, from forty messages of three classes
+DIGEST_1_3 = {"order_free": "f4feed49d8333582c00caafe603f5761", "all": "08d51a879c60e208b984c33f6fae8e25"}
+SAID_1_3 = {"spam": 0.0069408743840488046, "ham": 0.46363161252830115, "work": 0.5294275130876502}
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_a_snapshot_of_version_1_3_gives_the_same_model(trust: bool) -> None:
+    """Trust starts at 0, which changes nothing, whether the model is to learn it from now on or not."""
+    assert container.decode(VERSION_1_3.read_bytes()).minor == 3
+    snapshot = snapshot_file.decode(VERSION_1_3.read_bytes())
+    model = NaiveBayes([View("words", Words()), View("pairs", WordPairs())], trust=trust)
+    model.restore(snapshot.values, snapshot.sections)
+
+    assert differences(snapshot.statistics["model"], model.state_settings()) == []
+    assert model.digest() == snapshot.digest == DIGEST_1_3
+    assert model.predict_proba_one({"text": "win lunch at the branch"}) == SAID_1_3
+    model.learn_one({"text": "lunch with the branch"}, "spam")
+    assert model.freeze().sections.keys() - snapshot.sections.keys() == (
+        {"head_trust", "token_trust"} if trust else set()
+    )

@@ -94,7 +94,7 @@ def test_a_required_part_that_is_not_known_is_refused(part: str) -> None:
         {"telepathy": 1, "values": {"mood": 3}, "required": ["counts", part]}, {"auras": np.zeros(3)}
     )
     with pytest.raises(
-        SnapshotError, match=f"container version {VERSION}, newer .* does not know '{part}';"
+        SnapshotError, match=f"container version {VERSION}, and .* is the newest .* Without '{part}', which"
     ) as caught:
         snapshot_file.decode(data)
     assert "or a newer one" in caught.value.hint
@@ -113,10 +113,11 @@ def test_a_list_of_required_parts_that_is_none_is_refused(required: object) -> N
         snapshot_file.decode(newer({"required": required}, {}))
 
 
-def test_required_parts_are_of_a_newer_version_only() -> None:
-    """Such a list is in no file of this version, so one that has it is damaged."""
-    with pytest.raises(SnapshotError, match="required"):
-        snapshot_file.decode(newer({"required": []}, {}, MINOR))
+def test_a_file_of_this_version_requires_known_parts_only() -> None:
+    """A model with trust names the sections that hold it; a list with another name is damage."""
+    snapshot_file.decode(newer({"required": ["head_trust", "token_trust"]}, {}, MINOR))
+    with pytest.raises(SnapshotError, match="auras"):
+        snapshot_file.decode(newer({"required": ["auras"]}, {}, MINOR))
 
 
 def test_a_setting_that_is_not_known_is_refused() -> None:

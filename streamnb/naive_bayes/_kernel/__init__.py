@@ -2,7 +2,7 @@
 
 The plain modules are the specification; the twins give the same bits, faster. After Cython's directives,
 the line `# Twin of:` lists the plain modules that a file mirrors, or `nothing`. Most files are named after
-the first module in that line. If the twins were not built, `compiled` is False and `reason` says why.
+the first module in that line. If the twins were not built, `compiled` is False and `reason` is the cause.
 Nothing outside `streamnb.naive_bayes` imports from here.
 """
 

@@ -5,7 +5,7 @@
 from libc.math cimport exp, log, sqrt
 from libc.stdint cimport int64_t, uint64_t
 
-from streamnb.naive_bayes._kernel.multinomial cimport VIEW_FEATURES
+from streamnb.naive_bayes._kernel.against_rest cimport VIEW_FEATURES
 from streamnb.naive_bayes._kernel.odds cimport soften
 from streamnb.naive_bayes._kernel.steady_normal cimport Normal
 
@@ -13,6 +13,8 @@ from streamnb.naive_bayes._kernel.steady_normal cimport Normal
 cdef struct HeadConstants:
     double evidence_rate
     double meta_rate
+    double trust_rate
+    double string_rate
     double offset_rate
     double eta_low
     double eta_high
@@ -23,6 +25,8 @@ cdef struct HeadConstants:
 cdef struct Head:  # a `CalibratedHead`, and its opinion on the current message
     uint64_t n_text_views
     uint64_t n_features
+    uint64_t first_of_strings  # the index of the first feature of strings
+    bint trusts  # whether the last feature is that of trust
     double* weights
     double* weight_squares
     double* offsets
@@ -73,32 +77,42 @@ cdef inline void form_opinion(
         head.posterior[j] = (1.0 - eps) * head.softmax[j] + noise
 
 
+cdef inline void find_errors(Head* head, uint64_t S, uint64_t y, double weight) noexcept nogil:
+    """The twin of `CalibratedHead.errors`: write `r` for the last opinion; y is an index into the active classes."""
+    cdef uint64_t j
+    cdef double w = weight if weight < 1.0 else 1.0
+    cdef double rho = (1.0 - 1.0 / (1.0 + exp(-head.eta))) * head.softmax[y] / head.posterior[y]
+    for j in range(S):
+        head.r[j] = w * rho * (head.softmax[j] - (1.0 if j == y else 0.0))
+
+
 cdef inline void learn(
     Head* head, const int64_t* active, uint64_t S, uint64_t y, double weight, const HeadConstants* k
 ) noexcept nogil:
-    """The twin of `CalibratedHead.learn`, from the last opinion; y is an index into the active classes."""
+    """The twin of `CalibratedHead.learn`, from the last opinion and its errors."""
     cdef uint64_t i, j, c, n_of_text = VIEW_FEATURES * head.n_text_views
     cdef double w = weight if weight < 1.0 else 1.0
     cdef double eps = 1.0 / (1.0 + exp(-head.eta))
-    cdef double p_y = head.posterior[y]
-    cdef double rho = (1.0 - eps) * head.softmax[y] / p_y
+    cdef uint64_t n_untrusted = head.n_features - head.trusts
     cdef double rate = k.evidence_rate / sqrt(<double>head.n_text_views)
-    cdef double h
-    for j in range(S):
-        head.r[j] = w * rho * (head.softmax[j] - (1.0 if j == y else 0.0))
+    cdef double h, step
+    cdef bint is_string
     for i in range(head.n_features):
         h = 0.0
         for j in range(S):
             h += head.r[j] * head.phi[i * S + j]
         head.weight_squares[i] += h * h
-        head.weights[i] -= (rate if i < n_of_text else k.meta_rate) * h / sqrt(head.weight_squares[i])
-        if i < n_of_text and head.weights[i] < 0.0:
+        is_string = head.first_of_strings <= i < n_untrusted
+        step = rate if i < n_of_text else k.trust_rate if i >= n_untrusted else k.meta_rate
+        step = k.string_rate if is_string else step
+        head.weights[i] -= step * h / sqrt(head.weight_squares[i])
+        if (i < n_of_text or i >= n_untrusted or is_string) and head.weights[i] < 0.0:
             head.weights[i] = 0.0
     for j in range(S):
         c = active[j]
         head.offset_squares[c] += head.r[j] * head.r[j]
         head.offsets[c] -= k.offset_rate * head.r[j] / sqrt(head.offset_squares[c])
-    h = w * (head.softmax[y] - 1.0 / <double>S) / p_y * eps * (1.0 - eps)
+    h = w * (head.softmax[y] - 1.0 / <double>S) / head.posterior[y] * eps * (1.0 - eps)
     head.eta_squares += h * h
     h = head.eta - h / sqrt(head.eta_squares)
     h = h if h > k.eta_low else k.eta_low

@@ -16,16 +16,17 @@ import numpy as np
 from streamnb.naive_bayes.statistics import counts as plain
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.statistics import budget, count_arrays
+from streamnb.naive_bayes.statistics import token_trust as plain_trust
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN as _FORGOTTEN
+from streamnb.naive_bayes.statistics.view_counts import can_subtract
 from streamnb.base import HINT, Digest, statement
 
-from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
 from streamnb.naive_bayes._kernel.budget cimport (
-    CELL_BYTES, CLASS_BYTES, COUNT_BYTES, DENSE_CLASSES, TEXT_BYTES, TOKEN_BYTES, charge
+    CELL_BYTES, CLASS_BYTES, COUNT_BYTES, DENSE_CLASSES, TEXT_BYTES, TOKEN_BYTES, TRUST_BYTES, charge
 )
 from streamnb.naive_bayes._kernel.buffers cimport Buffer, found_under, resized
 from streamnb.naive_bayes._kernel.cells cimport (
@@ -35,6 +36,7 @@ from streamnb.naive_bayes._kernel.cells cimport (
 from streamnb.naive_bayes._kernel.count_arrays cimport LANES, check_cells, check_rows, check_slots, is_text
 from streamnb.naive_bayes._kernel.eviction cimport rarest
 from streamnb.naive_bayes._kernel.digest cimport Statements
+from streamnb.naive_bayes._kernel.kept_logs cimport is_exact
 from streamnb.naive_bayes._kernel.tokenizer cimport SLACK
 from streamnb.naive_bayes._kernel.table cimport (
     HASH_VERSION, Cell, Row, Table, find, has_room, hash_bytes, insert, move_rows, place_rows, size_of, start_of,
@@ -45,17 +47,19 @@ from streamnb.naive_bayes._kernel.table cimport (
 cdef enum:
     AT_ONCE = 65536  # a smaller table moves at once, in about a millisecond
     SLOTS_MIN = 256
+    TRUST = 8  # bytes of a token's two numbers
     SPARE = 65536  # memory of fewer rows or bytes is not worth freeing
 
 cdef uint64_t CELLS_MAX = 0xFFFFFFFF  # cells are numbered in 32 bits
 
 cdef double FORGOTTEN = _FORGOTTEN
 # What C needs while it compiles cannot be read from the plain modules, so it is compared with them.
-if (DENSE_CLASSES, TOKEN_BYTES, TEXT_BYTES, COUNT_BYTES, CELL_BYTES, CLASS_BYTES) != (
+if (DENSE_CLASSES, TOKEN_BYTES, TEXT_BYTES, COUNT_BYTES, TRUST_BYTES, CELL_BYTES, CLASS_BYTES) != (
     budget.DENSE_CLASSES,
     budget.TOKEN_BYTES,
     budget.TEXT_BYTES,
     budget.COUNT_BYTES,
+    budget.TRUST_BYTES,
     budget.CELL_BYTES,
     budget.CLASS_BYTES,
 ):
@@ -168,17 +172,54 @@ cdef class Rows:
         return found
 
 
+cdef class Trust:
+    """The trust of one view's tokens; see `streamnb.naive_bayes.statistics.token_trust.TokenTrust`."""
+
+    cdef CountStore store
+    cdef Rows rows
+
+    def __cinit__(self, CountStore store, Rows rows):
+        self.store = store
+        self.rows = rows
+
+    def get(self, str token):
+        """Return a token's trust and the sum of its squared gradients; zeros if none was learned."""
+        cdef Table* table = &self.store.table
+        cdef int64_t row
+        with self.store.lock:
+            row = self.rows._find(token) if table.trusts else -1
+            return plain_trust.NO_TRUST if row < 0 else (table.trust[2 * row], table.trust[2 * row + 1])
+
+    def set(self, str token, double trust, double squares):
+        """Set both numbers of a token that the view has counted; for another one, do nothing."""
+        cdef Table* table = &self.store.table
+        cdef int64_t row
+        with self.store.lock:
+            row = self.rows._find(token) if table.trusts else -1
+            if row >= 0:
+                table.trust[2 * row], table.trust[2 * row + 1] = <float>trust, <float>squares
+
+    def items(self):
+        """Yield each token whose trust was learned, with both numbers; oldest token first."""
+        for token in self.rows if self.store.table.trusts else ():
+            trust, squares = self.get(token)
+            if trust or squares:
+                yield token, trust, squares
+
+
 cdef class ViewCounts:
-    """The counts of one view; see `streamnb.naive_bayes.statistics.counts.ViewCounts`."""
+    """The counts of one view; see `streamnb.naive_bayes.statistics.view_counts.ViewCounts`."""
 
     cdef CountStore store
     cdef uint64_t view
     cdef readonly Rows rows
+    cdef readonly Trust trust
 
     def __cinit__(self, CountStore store, uint64_t view):
         self.store = store
         self.view = view
         self.rows = Rows(store, view)
+        self.trust = Trust(store, self.rows)
 
     @property
     def totals(self):
@@ -213,7 +254,10 @@ cdef class ViewCounts:
                 n = f * weight
                 count = find_count(table, row, c) if row >= 0 else NULL
                 if (count[0] if count != NULL else 0.0) < n:
-                    raise ValueError(f"less of {token!r} was learned than would be removed; nothing was changed")
+                    raise ValueError(
+                        f"cannot unlearn {token!r}: its learned weight is smaller than the weight to remove; "
+                        "nothing was changed"
+                    )
                 if n:
                     rows.append((row, n))
             for row, n in rows:
@@ -224,7 +268,7 @@ cdef class ViewCounts:
                     close_gaps(table, row)
                 emptied = emptied or not sum_of_row(table, row) > 0.0
             total = table.totals + self.view * table.n_classes + c
-            if plain.can_subtract(total[0], removed):
+            if can_subtract(total[0], removed):
                 total[0] = total[0] - removed
             else:
                 total[0] = self._sum(c)
@@ -232,7 +276,7 @@ cdef class ViewCounts:
                 self.store.drop(self.store._empty_rows())
 
     def merge(self, other, classes):
-        """Add another view's counts; see `streamnb.naive_bayes.statistics.counts.ViewCounts.merge`."""
+        """Add another view's counts; see `streamnb.naive_bayes.statistics.view_counts.ViewCounts.merge`."""
         cdef Table* table = &self.store.table
         indices = [self._class(c) for c in classes]
         with self.store.lock:
@@ -284,11 +328,11 @@ cdef class ViewCounts:
 cdef class CountStore:
     """The counts of all count views; see `streamnb.naive_bayes.statistics.counts.CountStore`."""
 
-    def __cinit__(self, views, max_tokens=None, bytes_max=None):
+    def __cinit__(self, views, max_tokens=None, bytes_max=None, *, trusts=False):
         self.max_tokens, self.bytes_max = max_tokens, bytes_max
-        self.evicted_tokens, self.evicted_mass, self.fell_short = 0, 0.0, 0
+        self.evicted_tokens, self.evicted_mass, self.fell_short, self.worths = 0, 0.0, 0, {}
         self.lock = threading.RLock()
-        self.table.n_views = len(views)
+        self.table.n_views, self.table.trusts = len(views), trusts
         self.table.seed = int.from_bytes(os.urandom(8), "little")
         self.table.totals = <double*>calloc(1, sizeof(double))
         self.table.opened = <double*>calloc(1, sizeof(double))
@@ -297,7 +341,7 @@ cdef class CountStore:
             raise MemoryError("no memory for a count store")
         self.slots, self.counts = _owned(Buffer(SLOTS_MIN * 4)), _owned(Buffer(0))
         self.bounds, self.arena = _owned(Buffer(8)), _owned(Buffer(0))
-        self.sparse_rows, self.cells = _owned(Buffer(0)), _owned(Buffer(0))
+        self.trust, self.sparse_rows, self.cells = _owned(Buffer(0)), _owned(Buffer(0)), _owned(Buffer(0))
         self._point()
         self.views = {view: ViewCounts(self, i) for i, view in enumerate(views)}
 
@@ -307,8 +351,8 @@ cdef class CountStore:
         free(self.table.known)
 
     def __reduce__(self):
-        figures = (self.evicted_tokens, self.evicted_mass, self.fell_short)
-        limits = (self.max_tokens, self.bytes_max)
+        figures = (self.evicted_tokens, self.evicted_mass, self.fell_short, self.worths)
+        limits = (self.max_tokens, self.bytes_max, self.trusts)
         return _thawed, (list(self.views), limits, self.freeze(), self.table.n_classes, figures)
 
     def __getitem__(self, view):
@@ -320,6 +364,11 @@ cdef class CountStore:
     def __len__(self):
         return self.table.rows
 
+    @property
+    def trusts(self):
+        """Whether a calibrated head learns how far to trust each token."""
+        return bool(self.table.trusts)
+
     # ---- memory
 
     @property
@@ -328,8 +377,8 @@ cdef class CountStore:
         cdef Buffer buffer
         cdef uint64_t total = self.table.n_views * (self.table.n_classes + 1) * 8 + self.table.n_classes * 8
         for buffer in (
-            self.slots, self.old_slots, self.counts, self.sparse_rows, self.cells, self.bounds, self.arena,
-            self.still_counts, self.still_classes, self.still_bounds, self.still_slots,
+            self.slots, self.old_slots, self.counts, self.trust, self.sparse_rows, self.cells, self.bounds, self.arena,
+            self.still_counts, self.still_trust, self.still_classes, self.still_bounds, self.still_slots,
         ):
             total += buffer.size if buffer is not None else 0
         return total
@@ -346,6 +395,7 @@ cdef class CountStore:
         if self.old_slots is not None:
             table.old_slots, table.old_mask = <uint32_t*>self.old_slots.data, self.old_slots.size // 4 - 1
         table.counts, table.bounds = <double*>self.counts.data, <uint64_t*>self.bounds.data
+        table.trust = <float*>self.trust.data
         table.sparse_rows, table.cells = <Row*>self.sparse_rows.data, <Cell*>self.cells.data
         table.cells_capacity = self.cells.size // sizeof(Cell)
         table.arena = self.arena.data
@@ -364,6 +414,9 @@ cdef class CountStore:
             else:
                 self.counts = _owned(resized(self.counts, capacity * table.n_classes * 8))
             self._point()
+            if table.trusts:
+                self.trust = _owned(resized(self.trust, capacity * TRUST))
+                self._point()
             self.bounds = _owned(resized(self.bounds, (capacity + 1) * 8))
             self._point()
         if table.sparse and table.cells_used + cells > table.cells_capacity:
@@ -512,6 +565,8 @@ cdef class CountStore:
                 table.totals[into + classes[i]] += count[0]
             if table.sparse:
                 close_gaps(table, row)
+            if table.trusts:
+                table.trust[2 * row + 1] = <float>(table.trust[2 * row + 1] * factor)
 
     def make_room(self, features):
         """Evict rare tokens until a message's new ones fit under the limits."""
@@ -534,7 +589,7 @@ cdef class CountStore:
         cdef uint32_t[::1] classes = np.empty(C + 1, np.uint32)
         cdef double[::1] counts = np.empty(C + 1)
         rounded = {i for i in range(table.n_views * C) if not is_exact(table.totals[i])}
-        gone = rarest(table, n)
+        gone = rarest(table, n, [self.worths.get(view, 1.0) for view in self.views])
         for row in gone.tolist():
             mass, totals = 0.0, table.totals + view_of(table, row) * C
             n_counts = read_row(table, row, &classes[0], &counts[0])
@@ -565,6 +620,7 @@ cdef class CountStore:
         self.arena = _owned(resized(self.arena, self.arena.size))  # a copy, if an array shows this one
         self.bounds = _owned(resized(self.bounds, self.bounds.size))
         self.counts = _owned(resized(self.counts, self.counts.size))
+        self.trust = _owned(resized(self.trust, self.trust.size))
         self.old_slots = None
         self._point()
         table.moved = table.moving = 0
@@ -578,6 +634,8 @@ cdef class CountStore:
                         table.sparse_rows[last] = table.sparse_rows[row]
                     else:
                         memmove(table.counts + last * C, table.counts + row * C, C * sizeof(double))
+                    if table.trusts:
+                        memmove(table.trust + 2 * last, table.trust + 2 * row, TRUST)
                     at += size
                     last += 1
                     table.bounds[last] = at << 8 | view
@@ -605,6 +663,8 @@ cdef class CountStore:
                 self.sparse_rows = _owned(resized(self.sparse_rows, rows * sizeof(Row)))
             else:
                 self.counts = _owned(resized(self.counts, rows * table.n_classes * 8))
+            if table.trusts:
+                self.trust = _owned(resized(self.trust, rows * TRUST))
             self.bounds = _owned(resized(self.bounds, (rows + 1) * 8))
         self._point()
         if (table.cells_held + SPARE) * 2 < table.cells_capacity:
@@ -615,11 +675,30 @@ cdef class CountStore:
             self.slots = _owned(resized(self.slots, slots * 4))
         if self.still_counts is not None and not self.still_counts.exports:
             self.still_counts = self.still_classes = self.still_bounds = None
+        if self.still_trust is not None and not self.still_trust.exports:
+            self.still_trust = None
         if self.still_slots is not None and not self.still_slots.exports:
             self.still_slots = None
         self._point()
 
+    def merge_trust(self, other, start=0.0):
+        """Add the trust that another store has learned, after its counts were merged; see `add_trust`."""
+        plain.CountStore.merge_trust(self, other, start)
+
     # ---- digest
+
+    def trust_digest(self, sections=None):
+        """Return the digest of the trust of all tokens; see the plain twin."""
+        digest = Digest()
+        if self.table.trusts:
+            heads = [statement("trust", view) for view in self.views]
+            if sections is not None:
+                digest.add_sum(Statements(heads, [b""]).sum_of_trust(sections))
+            else:
+                with self.lock:
+                    shown = self._shown() | {plain_trust.TRUST_SECTION: self._trust_shown(self.trust)}
+                    digest.add_sum(Statements(heads, [b""]).sum_of_trust(shown))
+        return digest
 
     def digest(self, classes, sections=None):
         """Return the digest of all rows and totals, by the classes' names; see the plain twin."""
@@ -656,6 +735,9 @@ cdef class CountStore:
         else:
             self.still_counts = _copied(self.still_counts, self.counts, table.rows * table.n_classes * 8)
             frozen["counts"] = _shown(self.still_counts, np.float64, table.rows, frozen["counts"].shape[1])
+        if table.trusts:
+            self.still_trust = _copied(self.still_trust, self.trust, table.rows * TRUST)
+            frozen[plain_trust.TRUST_SECTION] = self._trust_shown(self.still_trust)
         self.still_slots = _copied(self.still_slots, self.slots, self.slots.size)
         frozen["index"] = _shown(self.still_slots, np.uint32, self.slots.size // 4)
         state = [HASH_VERSION, table.seed, table.moved, table.moving]
@@ -678,6 +760,9 @@ cdef class CountStore:
             "totals": totals,
         }
         return shown if table.sparse else shown | {"counts": _shown(self.counts, np.float64, table.rows, C)}
+
+    cdef _trust_shown(self, Buffer buffer):
+        return _shown(buffer, np.float32, self.table.rows, 2)
 
     def _cells(self):
         """Return the cells as arrays, written into the buffers that the last call filled; nothing for dense rows."""
@@ -705,7 +790,7 @@ cdef class CountStore:
         must not be used any more.
         """
         with self.lock:
-            fresh = type(self)(list(self.views), self.max_tokens, self.bytes_max)
+            fresh = type(self)(list(self.views), self.max_tokens, self.bytes_max, trusts=self.trusts)
             fresh._restore(sections, n_classes if self.views else 0)
             self._become(fresh)
 
@@ -717,9 +802,9 @@ cdef class CountStore:
         self.table = other.table
         other.table.totals, other.table.opened, other.table.known = NULL, NULL, NULL
         self.slots, self.old_slots, self.counts = other.slots, other.old_slots, other.counts
-        self.sparse_rows, self.cells = other.sparse_rows, other.cells
+        self.trust, self.sparse_rows, self.cells = other.trust, other.sparse_rows, other.cells
         self.bounds, self.arena = other.bounds, other.arena
-        self.still_counts = self.still_classes = self.still_bounds = self.still_slots = None
+        self.still_counts = self.still_classes = self.still_bounds = self.still_slots = self.still_trust = None
         self.moves += 1
 
     def _restore(self, sections, n_classes):
@@ -727,16 +812,28 @@ cdef class CountStore:
             plain.checked(sections, len(self.views), n_classes)  # which names the fault
             raise SnapshotError("The sections of the count store do not fit together.", HINT)
         cdef Table* table = &self.table
+        trust = plain_trust.checked_trust(sections, table.rows) if table.trusts else None
         self.arena = _taken(sections, "token_bytes")
         self.bounds = _taken(sections, "token_bounds")
         if table.sparse:
             self._take_cells(sections)
         else:
             self.counts = _taken(sections, "counts")
+        if table.trusts:
+            self.trust = _owned(Buffer((self.bounds.size // 8 - 1) * TRUST))
+            self._fill_trust(trust)
         has_index = self._take_index(sections)
         self._point()
         if not has_index:
             self._build_index()
+
+    def _fill_trust(self, trust):
+        """Copy the trust of the tokens, which is checked; without any, each starts with none."""
+        cdef const float[::1] numbers
+        memset(self.trust.data, 0, self.trust.size)
+        if trust is not None and trust.size:
+            numbers = np.ascontiguousarray(trust).reshape(-1)
+            memcpy(self.trust.data, &numbers[0], trust.nbytes)
 
     def _take_cells(self, sections):
         """Fill the rows from the arrays of cells, which are checked."""
@@ -880,11 +977,6 @@ def _foreign_index():
     return SnapshotError("The index of the count store does not match its rows.", HINT)
 
 
-cdef inline bint is_exact(double total) noexcept nogil:
-    """The twin of `streamnb.naive_bayes.statistics.counts.is_exact`."""
-    return total < <double>(<uint64_t>1 << 45) and rint(256.0 * total) == 256.0 * total
-
-
 cdef Buffer _owned(Buffer buffer):
     """Mark a buffer as a store's, so that no other store takes it over."""
     buffer.owned = True
@@ -945,7 +1037,8 @@ cdef Buffer _taken(sections, key):
 
 def _thawed(views, limits, sections, n_classes, figures):
     """Return a copy of a store from the arguments that `__reduce__` gave."""
-    store = CountStore(views, *limits)
+    max_tokens, bytes_max, trusts = limits
+    store = CountStore(views, max_tokens, bytes_max, trusts=trusts)
     store.restore(sections, n_classes)
-    store.evicted_tokens, store.evicted_mass, store.fell_short = figures
+    store.evicted_tokens, store.evicted_mass, store.fell_short, store.worths = figures
     return store

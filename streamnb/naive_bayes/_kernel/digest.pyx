@@ -69,6 +69,33 @@ cdef class Statements:
             return self._sum_of(bounds, arena, counts.reshape(-1), counts.shape[1], None, None)
         return self._sum_of(bounds, arena, sections["cell_counts"], 0, sections["cell_bounds"], sections["cell_classes"])
 
+    def sum_of_trust(self, sections):
+        """Return the sum, modulo 2^128, of the hashes of each token's trust that was learned."""
+        cdef const uint64_t[::1] bounds = sections["token_bounds"]
+        cdef const uint8_t[::1] arena = sections["token_bytes"]
+        cdef const float[:, ::1] trust = sections["token_trust"]
+        cdef const uint8_t* at = &arena[0] if arena.shape[0] else NULL
+        cdef uint64_t row, i, low = 0, high = 0, rows = trust.shape[0]
+        cdef int64_t size = 0
+        cdef double[2] numbers
+        cdef Hash128 h
+        with nogil:
+            for row in range(rows):
+                if trust[row, 0] == 0 and trust[row, 1] == 0:
+                    continue
+                size = self.begin(&bounds[0], at, row)
+                if size < 0 or grow(<void**>&self.buffer, &self.capacity, size + sizeof(numbers), 1) != 0:
+                    size = -1
+                    break
+                numbers[0], numbers[1] = trust[row, 0], trust[row, 1]
+                memcpy(self.buffer + size, numbers, sizeof(numbers))
+                h = murmur(self.buffer, size + sizeof(numbers))
+                low += h.low
+                high += h.high + (low < h.low)
+        if size < 0:
+            raise MemoryError("no memory for a digest")
+        return (int(high) << 64) + int(low)
+
     def _sum_of(
         self,
         const uint64_t[::1] bounds,

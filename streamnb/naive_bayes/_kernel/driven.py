@@ -53,6 +53,10 @@ class DrivenModel(Protocol):
         """The indices of all other views."""
 
     @property
+    def string_views(self) -> Sequence[int]:
+        """The indices of the views that read strings."""
+
+    @property
     def tokenizer(self) -> Tokenizer:
         """How texts are split into tokens."""
 

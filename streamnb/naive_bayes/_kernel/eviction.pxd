@@ -5,4 +5,4 @@ from libc.stdint cimport uint64_t
 from streamnb.naive_bayes._kernel.table cimport Table
 
 
-cdef rarest(const Table* table, uint64_t n)
+cdef rarest(const Table* table, uint64_t n, list worths)

@@ -24,17 +24,20 @@ cdef enum:
 
 
 cdef struct Limit:  # the largest keys of the rows that go, level by level
+    double[VIEWS] worths  # by which the sums of each view's rows are multiplied
     uint64_t[2] key
     int levels
 
 
-cdef inline uint64_t key_of(const Table* table, uint64_t row, uint64_t position, int level) noexcept nogil:
+cdef inline uint64_t key_of(
+    const Table* table, uint64_t row, uint64_t position, const Limit* limit, int level
+) noexcept nogil:
     """Return the key that ranks a row at a level; `position` is the number of older rows of its view."""
     cdef uint64_t key
     cdef double total
     if level == 1:
         return (position << 32) // table.known[view_of(table, row)]
-    total = sum_of_row(table, row)
+    total = sum_of_row(table, row) * limit.worths[view_of(table, row)]
     memcpy(&key, &total, 8)  # a sum is not negative, so its bits sort as it does
     return key
 
@@ -44,7 +47,7 @@ cdef inline int rank(const Table* table, uint64_t row, uint64_t position, const 
     cdef int level
     cdef uint64_t key
     for level in range(limit.levels):
-        key = key_of(table, row, position, level)
+        key = key_of(table, row, position, limit, level)
         if key != limit.key[level]:
             return -1 if key < limit.key[level] else 1
     return 0
@@ -67,7 +70,7 @@ cdef inline bint narrow(const Table* table, Limit* limit, uint64_t* wanted, uint
             older[view_of(table, row)] += 1
             if level > 0 and rank(table, row, position, limit) != 0:
                 continue
-            key = key_of(table, row, position, level)
+            key = key_of(table, row, position, limit, level)
             if shift == 48 or key >> (shift + 16) == prefix:
                 counted[(key >> shift) & 0xFFFF] += 1
         bucket = 0
@@ -82,8 +85,8 @@ cdef inline bint narrow(const Table* table, Limit* limit, uint64_t* wanted, uint
         shift -= 16
 
 
-cdef rarest(const Table* table, uint64_t n):
-    """Return the `n` rows with the smallest sums, rarest first; of equal sums the oldest first.
+cdef rarest(const Table* table, uint64_t n, list worths):
+    """Return the `n` rows with the smallest sums times their view's worth; of equal ones the oldest first.
 
     At most one row per view has the same age, so no more than `SPARE` rows are equal at both levels.
     """
@@ -101,6 +104,8 @@ cdef rarest(const Table* table, uint64_t n):
     if counted == NULL:
         raise MemoryError("no memory to evict tokens")
     limit.levels = 0
+    for row in range(table.n_views):
+        limit.worths[row] = worths[row]
     with nogil:
         while not exact and limit.levels < LEVELS:
             exact = narrow(table, &limit, &wanted, counted)
@@ -110,9 +115,9 @@ cdef rarest(const Table* table, uint64_t n):
             position = older[view_of(table, row)]
             older[view_of(table, row)] += 1
             if at < room and rank(table, row, position, &limit) <= 0:
-                key = key_of(table, row, position, 0)
+                key = key_of(table, row, position, &limit, 0)
                 memcpy(&sums[at], &key, 8)
-                ages[at] = key_of(table, row, position, 1)
+                ages[at] = key_of(table, row, position, &limit, 1)
                 views[at], rows[at] = view_of(table, row), <int64_t>row
                 at += 1
     return rows.base[np.lexsort((views.base[:at], ages.base[:at], sums.base[:at]))[:n]]

@@ -1,35 +1,24 @@
 # Twin of: streamnb.naive_bayes.event_models.multinomial
 #
-# `Multinomial.token_odds` and `against_rest` in one pass, and `Multinomial.log_likelihood`. The order of every
-# sum is the plain one, so that the bits are the same.
+# `Multinomial.log_likelihood`. The order of every sum is the plain one, so that the bits are the same.
 
-from libc.math cimport INFINITY, fabs, log, pow
+from libc.math cimport INFINITY, log
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from streamnb.naive_bayes._kernel.cells cimport close_row, open_row
+from streamnb.naive_bayes._kernel.kept_logs cimport kept_log
 from streamnb.naive_bayes._kernel.readers cimport LOGS_BITS, Feature, Features, Log, View
 from streamnb.naive_bayes._kernel.table cimport Cell, Table
 
 cdef enum:
     SMOOTH_NONE, SMOOTH_LAPLACE, SMOOTH_DIRICHLET
 
-cdef enum:
-    VIEW_FEATURES = 4  # x, its square-law twin, and both with rare tokens shrunk; `step.pyx` compares it
-
-
 cdef extern from *:
     """
     #define SNB_PSEUDO_MIN 1e-200
     """
     double PSEUDO_MIN "SNB_PSEUDO_MIN"  # `step.pyx` compares it with the plain module's
-
-
-cdef struct Constants:  # of the plain module
-    double length_exponent
-    double rare_tokens
-    double square_law_scale
-    double rare_square_law_scale
 
 
 cdef inline double log_count(const View* view, double count) noexcept nogil:
@@ -49,114 +38,6 @@ cdef inline double log_count(const View* view, double count) noexcept nogil:
     return kept.log
 
 
-cdef inline void against_rest(
-    const Table* table,
-    const Features* features,
-    const View* view,
-    uint64_t v,
-    const int64_t* active,
-    uint64_t S,
-    const Constants* k,
-    double* base,
-    double* d,
-    double* x,
-) noexcept nogil:
-    """Write `VIEW_FEATURES` features per active class to `x`; `base` and `d` have room for S numbers each."""
-    cdef uint64_t C = table.n_classes
-    cdef double pseudo_total = view.pseudo * <double>(table.known[view.store] + 1)
-    cdef const double* totals = table.totals + view.store * C
-    cdef double* q = x + S
-    cdef double* rare_x = q + S
-    cdef double* rare_q = rare_x + S
-    cdef double n = 0.0, weight = 0.0, n_t, n_c, none, rare, mean, value, g, f, z
-    cdef const double* row
-    cdef const Feature* feature
-    cdef uint64_t i, c, j
-    for j in range(S):
-        n += totals[active[j]]
-    for j in range(S):
-        base[j] = log((totals[active[j]] + pseudo_total) / (n - totals[active[j]] + pseudo_total))
-    if S == 2:
-        against_the_other(table, features, view, v, active, k, base[0], x)
-        return
-    for j in range(VIEW_FEATURES * S):
-        x[j] = 0.0
-    for i in range(features.ends[v], features.ends[v + 1]):
-        feature = features.items + i
-        if feature.row < 0:
-            continue
-        row = open_row(table, feature.row)
-        f = feature.f
-        n_t = 0.0
-        for c in range(C):
-            n_t += row[c]
-        mean = 0.0
-        none = log(view.pseudo / (n_t + view.pseudo))  # for every class that has not taught it
-        for j in range(S):
-            n_c = row[active[j]]
-            value = (log((n_c + view.pseudo) / (n_t - n_c + view.pseudo)) if n_c > 0.0 else none) - base[j]
-            d[j] = value
-            mean += value
-        close_row(table, feature.row)
-        mean /= <double>S
-        rare = f * n_t / (n_t + k.rare_tokens)
-        weight += f
-        for j in range(S):
-            value = d[j] - mean
-            g = value * fabs(value)
-            x[j] += f * value
-            q[j] += f * g
-            rare_x[j] += rare * value
-            rare_q[j] += rare * g
-    z = pow(1.0 + weight, k.length_exponent)
-    for j in range(S):
-        x[j] = x[j] / z
-        q[j] = k.square_law_scale * q[j] / z
-        rare_x[j] = rare_x[j] / z
-        rare_q[j] = k.rare_square_law_scale * rare_q[j] / z
-
-
-cdef inline void against_the_other(
-    const Table* table,
-    const Features* features,
-    const View* view,
-    uint64_t v,
-    const int64_t* active,
-    const Constants* k,
-    double base,
-    double* out,
-) noexcept nogil:
-    """`against_rest` for two classes: the log odds of one are those of the other, negated."""
-    cdef uint64_t C = table.n_classes, c
-    cdef double x = 0.0, q = 0.0, rare_x = 0.0, rare_q = 0.0, weight = 0.0, n_t, rare, value, g, z
-    cdef const double* row
-    cdef const Feature* feature
-    cdef uint64_t i
-    for i in range(features.ends[v], features.ends[v + 1]):
-        feature = features.items + i
-        if feature.row < 0:
-            continue
-        row = open_row(table, feature.row)
-        n_t = 0.0
-        for c in range(C):
-            n_t += row[c]
-        value = log((row[active[0]] + view.pseudo) / (row[active[1]] + view.pseudo)) - base
-        close_row(table, feature.row)
-        rare = feature.f * n_t / (n_t + k.rare_tokens)
-        weight += feature.f
-        g = value * fabs(value)
-        x += feature.f * value
-        q += feature.f * g
-        rare_x += rare * value
-        rare_q += rare * g
-    z = pow(1.0 + weight, k.length_exponent)
-    out[0] = x / z
-    out[2] = k.square_law_scale * q / z
-    out[4] = rare_x / z
-    out[6] = k.rare_square_law_scale * rare_q / z
-    out[1], out[3], out[5], out[7] = 0.0 - out[0], 0.0 - out[2], 0.0 - out[4], 0.0 - out[6]
-
-
 cdef inline void log_likelihood(
     const Table* table,
     const Features* features,
@@ -165,12 +46,14 @@ cdef inline void log_likelihood(
     const int64_t* active,
     const int64_t* place,
     uint64_t S,
+    Log* kept,
     double* log_totals,
     double* z,
 ) noexcept nogil:
     """Write ``sum f log phi`` per active class to ``z[S]``.
 
-    `place` has each class's place in `active`, or -1. `log_totals` has room for S numbers.
+    `place` has each class's place in `active`, or -1. `kept` has the logarithm of each class's total in this view
+    (kept_logs.pxd). `log_totals` has room for S numbers.
     """
     cdef uint64_t C = table.n_classes
     cdef const double* totals = table.totals + view.store * C
@@ -181,7 +64,10 @@ cdef inline void log_likelihood(
     cdef double one, log_nothing = -INFINITY
     for j in range(S):
         z[j] = 0.0
+    for j in range(S):
         n += totals[active[j]]
+        if n > 0 and view.smoothing != SMOOTH_DIRICHLET:  # the others only need to know whether there is a token
+            break
     if n == 0:
         return
     if view.smoothing == SMOOTH_LAPLACE:
@@ -191,7 +77,7 @@ cdef inline void log_likelihood(
         pseudo_total = view.pseudo
     for j in range(S):
         total = totals[active[j]] + pseudo_total
-        log_totals[j] = log(total) if total > 0 else -INFINITY
+        log_totals[j] = kept_log(kept + active[j], total) if total > 0 else -INFINITY
     if table.sparse and view.smoothing != SMOOTH_NONE and view.pseudo > PSEUDO_MIN:
         above_nothing(table, features, view, v, place, S, n, vocabulary, log_totals, z)
         return

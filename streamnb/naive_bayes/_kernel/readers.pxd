@@ -14,7 +14,7 @@ from streamnb.naive_bayes._kernel.tokenizer cimport SLACK, Scratch, Text, Token,
 
 cdef enum:
     # GIVEN: terms, which arrive with their counts; after it the blocks of named values, which arrive so too
-    WORDS, PAIRS, CHARACTERS, ENDS, GIVEN, BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS
+    WORDS, PAIRS, CHARACTERS, ENDS, SHAPES, STRINGS, GIVEN, BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS
 
 cdef enum:
     BY_COUNTS, BY_BOOLEAN, BY_LOG
@@ -42,8 +42,8 @@ cdef struct Log:
 
 cdef struct View:
     int reader
-    uint64_t n  # of character n-grams, and of tokens at each end
-    uint64_t characters_max
+    uint64_t n  # of character n-grams, of tokens at each end, and the order of strings
+    uint64_t characters_max  # of strings: bytes
     Part* parts
     uint64_t n_parts
     uint64_t group  # the given tokens that it reads
@@ -68,6 +68,12 @@ cdef struct Feature:
     uint64_t hash
     int64_t row  # -1 if no class has taught it
     double f
+    double gradient  # of the message's log loss in its trust, while the message is learned
+
+
+cdef struct Link:  # from a string to those without a byte at one end, by their indices
+    uint32_t head  # without the last byte
+    uint32_t tail  # without the first byte
 
 
 cdef struct Features:
@@ -80,6 +86,11 @@ cdef struct Features:
     uint64_t seed
     const uint32_t* slots  # in which they will be looked up
     uint64_t slots_mask
+    uint64_t* longest  # where the longest strings of each view of strings end
+    Link* links  # of each string
+    uint64_t links_capacity
+    uint32_t* kept  # the feature of each occurrence of a string in the text that was read last
+    uint64_t kept_capacity
 
 
 cdef struct Given:  # tokens that arrived with their counts, end to end
@@ -251,9 +262,11 @@ cdef inline int add_feature(
 
 
 cdef inline int count_features(
-    Features* features, const Scratch* scratch, uint64_t store, uint64_t first, uint64_t* n
+    Features* features, const Scratch* scratch, uint64_t store, uint64_t first, uint64_t* n, uint32_t* places
 ) noexcept nogil:
     """Merge equal features of a view, which begin at index `first`, and count them.
+
+    The index that each of them has afterwards is written to `places`, unless that is NULL.
 
     Reading all, then hashing all, then comparing all lets the processor overlap each step for many features: one
     at a time, a hash would wait for the bytes just written, and a comparison for the hash.
@@ -279,11 +292,15 @@ cdef inline int count_features(
                 and same(scratch.bytes + other.start, scratch.bytes + feature.start, feature.size)
             ):
                 other.f += 1.0
+                if places != NULL:
+                    places[i - first] = <uint32_t>(features.seen[at] - features.stamp)
                 break
             other = NULL
             at = (at + 1) & features.seen_mask
         if other == NULL:
             features.seen[at] = features.stamp + kept
+            if places != NULL:
+                places[i - first] = <uint32_t>kept
             other = features.items + kept
             other.start, other.size, other.hash, other.f = feature.start, feature.size, feature.hash, 1.0
             kept += 1

@@ -15,6 +15,7 @@ cimport cython
 from streamnb.base import WEIGHT_MAX, WEIGHT_MIN, Batch, Flag, Scores, checked_labels
 from streamnb.naive_bayes.event_models import Bernoulli
 from streamnb.naive_bayes.event_models import gaussian as plain_gaussian
+from streamnb.naive_bayes.event_models import markov as plain_markov
 from streamnb.naive_bayes.event_models import multinomial as plain_multinomial
 from streamnb.naive_bayes.event_models.priors import UniformPrior
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace
@@ -22,7 +23,13 @@ from streamnb.naive_bayes.features.readers import (
     Categories, CharacterGrams, Ends, Flags, Numbers, WordPairs, Words,
 )
 from streamnb.naive_bayes.features.stop_words import stop_words_of
+from streamnb.naive_bayes.features.shapes import Shapes
+from streamnb.naive_bayes.features.strings import ORDER_MAX, Strings
+from streamnb.naive_bayes.posterior import against_rest as plain_evidence
 from streamnb.naive_bayes.posterior import calibrated_head as plain_head
+from streamnb.naive_bayes.posterior import odds as plain_odds
+from streamnb.naive_bayes.posterior import string_evidence as plain_strings
+from streamnb.naive_bayes.posterior import trust as plain_trust
 from streamnb.naive_bayes.statistics import steady_normal as plain_normal
 from streamnb.naive_bayes.statistics.decay import CLASS_WEIGHT_MIN as _CLASS_WEIGHT_MIN, FORGOTTEN as _FORGOTTEN
 from streamnb.naive_bayes.statistics.batch_decay import Plan
@@ -34,33 +41,43 @@ from libc.string cimport memcpy, memset
 
 from streamnb.naive_bayes._kernel cimport absent_words, bernoulli, calibrated_head, multinomial
 from streamnb.naive_bayes._kernel.absent_words cimport AbsentWords
+from streamnb.naive_bayes._kernel.against_rest cimport VIEW_FEATURES, EvidenceConstants, against_rest
 from streamnb.naive_bayes._kernel.bernoulli cimport add_flag, is_true_flag
-from streamnb.naive_bayes._kernel.calibrated_head cimport Head, HeadConstants, form_opinion, learn
-from streamnb.naive_bayes._kernel.budget cimport charge
+from streamnb.naive_bayes._kernel.calibrated_head cimport Head, HeadConstants, find_errors, form_opinion, learn
+from streamnb.naive_bayes._kernel.budget cimport DENSE_CLASSES, charge
 from streamnb.naive_bayes._kernel.categorical cimport add_category
 from streamnb.naive_bayes._kernel.cells cimport cells_for, count_of
 from streamnb.naive_bayes._kernel.counts cimport CountStore
 from streamnb.naive_bayes._kernel.entities cimport MAIL, NUMBERS, URLS
 from streamnb.naive_bayes._kernel.field_totals cimport FieldSums
 from streamnb.naive_bayes._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, Normals, add_log_density
+from streamnb.naive_bayes._kernel.kept_logs cimport is_exact, kept_log
+from streamnb.naive_bayes._kernel.markov cimport (
+    CHAIN, STRING_FEATURES, MarkovConstants, log_markov, string_features
+)
 from streamnb.naive_bayes._kernel.message_features cimport BatchReader, Inbox
 from streamnb.naive_bayes._kernel.moments cimport MomentSums, add_number
 from streamnb.naive_bayes._kernel.multinomial cimport (
-    PSEUDO_MIN, SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE, VIEW_FEATURES, Constants
+    PSEUDO_MIN, SMOOTH_DIRICHLET, SMOOTH_LAPLACE, SMOOTH_NONE
 )
-from streamnb.naive_bayes._kernel.odds cimport log_odds, log_odds_of, never_labelled, soften
+from streamnb.naive_bayes._kernel.odds cimport (
+    NEAR_SECOND, OTHERS_MIN, SERIES_MAX, log_odds, log_odds_of, never_labelled, odds_of_many, soften
+)
 from streamnb.naive_bayes._kernel.readers cimport (
     BLOCK_CATEGORIES, BLOCK_FLAGS, BLOCK_NUMBERS, BY_BOOLEAN, BY_COUNTS, BY_LOG, CHARACTERS, ENDS, GIVEN, LOGS_BITS,
-    LOG_WEIGHT_OF_ONE, PAIRS, STAMP, WORDS, Feature, Features, Given, Log, Part, View, count_features,
+    LOG_WEIGHT_OF_ONE, PAIRS, SHAPES, STAMP, STRINGS, WORDS, Feature, Features, Given, Log, Part, View, count_features,
     read_view, take_given, weigh
 )
+from streamnb.naive_bayes._kernel.shapes cimport read_shapes
 from streamnb.naive_bayes._kernel.steady_normal cimport (
     Normal, NormalConstants, add_to, centre_and_clip, normal_evidence
 )
+from streamnb.naive_bayes._kernel.strings cimport read_strings
 from streamnb.naive_bayes._kernel.table cimport (
     Table, candidate, find, has_room, insert, is_row_of, snb_prefetch, start_of
 )
 from streamnb.naive_bayes._kernel.token_filter cimport TokenFilter, apply_filter, load_filter
+from streamnb.naive_bayes._kernel.trust cimport TrustConstants, damping, find_gradients, take_steps, teaches
 from streamnb.naive_bayes._kernel.tokenizer cimport Scratch, Text, Tokens, alphabet, read_tokens
 from streamnb.naive_bayes._kernel.values cimport BlockReader
 
@@ -73,30 +90,52 @@ _NO_AGES = np.empty((4, 0))
 cdef int64_t EMPTY = int(Flag.EMPTY), TRUNCATED = int(Flag.TRUNCATED), CLASS_LIMIT = int(Flag.CLASS_LIMIT)
 
 # What C needs while it compiles cannot be read from the plain modules, so it is compared with them.
-if (VIEW_FEATURES, LOG_WEIGHT_OF_ONE, PSEUDO_MIN) != (
-    plain_multinomial.VIEW_FEATURES, 256 * plain_multinomial.log_weight(1.0), plain_multinomial.PSEUDO_MIN
+if (VIEW_FEATURES, LOG_WEIGHT_OF_ONE, PSEUDO_MIN, CHAIN, STRING_FEATURES, SERIES_MAX, OTHERS_MIN, NEAR_SECOND) != (
+    plain_evidence.VIEW_FEATURES,
+    256 * plain_multinomial.log_weight(1.0),
+    plain_multinomial.PSEUDO_MIN,
+    ORDER_MAX + 1,
+    plain_strings.STRING_FEATURES,
+    plain_odds.SERIES_MAX,
+    plain_odds.OTHERS_MIN,
+    plain_odds.NEAR_SECOND,
 ):
-    raise ImportError("it was compiled with other constants than `event_models.multinomial` has")
+    raise ImportError("it was compiled with other constants than the plain modules have")
 
-_READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Ends: ENDS}
+_READERS = {Words: WORDS, WordPairs: PAIRS, CharacterGrams: CHARACTERS, Ends: ENDS, Shapes: SHAPES, Strings: STRINGS}
 _BLOCKS = {Categories: BLOCK_CATEGORIES, Flags: BLOCK_FLAGS, Numbers: BLOCK_NUMBERS}
 _VARIANCES = {"class": BY_CLASS, "shared": BY_ALL}
 _WHOLE = {"numbers": NUMBERS, "urls": URLS, "mail": MAIL}
 _WEIGHTS = {"counts": BY_COUNTS, "boolean": BY_BOOLEAN, "log": BY_LOG}
 
-cdef Constants EVIDENCE
-EVIDENCE.length_exponent = plain_multinomial.LENGTH_EXPONENT
-EVIDENCE.rare_tokens = plain_multinomial.RARE_TOKENS
-EVIDENCE.square_law_scale = plain_multinomial.SQUARE_LAW_SCALE
-EVIDENCE.rare_square_law_scale = plain_multinomial.RARE_SQUARE_LAW_SCALE
+cdef EvidenceConstants EVIDENCE
+EVIDENCE.length_exponent = plain_evidence.LENGTH_EXPONENT
+EVIDENCE.rare_tokens = plain_evidence.RARE_TOKENS
+EVIDENCE.square_law_scale = plain_evidence.SQUARE_LAW_SCALE
+EVIDENCE.rare_square_law_scale = plain_evidence.RARE_SQUARE_LAW_SCALE
+
+cdef MarkovConstants MARKOV
+MARKOV.first_guess, MARKOV.p_min = plain_markov.FIRST_GUESS, plain_markov.P_MIN
+MARKOV.length_exponent, MARKOV.length_pad = plain_strings.LENGTH_EXPONENT, plain_strings.LENGTH_PAD
+MARKOV.square_law_scale, MARKOV.clip = plain_strings.SQUARE_LAW_SCALE, plain_strings.CLIP
 
 cdef HeadConstants HEAD
 HEAD.evidence_rate = plain_head.EVIDENCE_RATE
 HEAD.meta_rate = plain_head.META_RATE
+HEAD.trust_rate = plain_head.TRUST_RATE
+HEAD.string_rate = plain_head.STRING_RATE
 HEAD.offset_rate = plain_head.OFFSET_RATE
 HEAD.eta_low, HEAD.eta_high = plain_head.NOISE_BOUNDS
 HEAD.square_start = plain_head.ACCUMULATOR_START
 HEAD.eta_square_start = plain_head.NOISE_ACCUMULATOR_START
+
+cdef TrustConstants TRUST
+TRUST.damping_exponent = plain_trust.DAMPING_EXPONENT
+TRUST.step_rate = plain_trust.STEP_RATE
+TRUST.squares_start = plain_trust.SQUARES_START
+TRUST.squares_max = plain_trust.SQUARES_MAX
+TRUST.errors_min = plain_trust.ERRORS_MIN
+TRUST.low, TRUST.high = plain_trust.TRUST_BOUNDS
 
 cdef NormalConstants NORMAL
 NORMAL.clip = plain_normal.META_CLIP
@@ -141,7 +180,7 @@ cdef class Driver:
     cdef Age age
     cdef bint is_faded  # whether the sums were multiplied for the current message
     cdef double head_at
-    cdef Constants evidence_constants
+    cdef EvidenceConstants evidence_constants
     cdef NormalConstants normal_constants
     cdef uint64_t max_tokens, bytes_max  # 0: no limit
     cdef CountStore store  # while a batch runs
@@ -161,12 +200,17 @@ cdef class Driver:
     cdef int64_t* waiting  # the declared classes without a weight
     cdef int64_t* declared  # 1 per class that is declared, else 0
     cdef int64_t* place  # each class's place in `active`, or -1
+    cdef bint is_sorted  # whether `active`, `waiting` and `place` are those of the class counts
+    cdef double messages  # the sum of the class counts, as long as it is the same in any order of adding
+    cdef bint is_exact  # whether it is
+    cdef Log* kept  # logarithms of each class: of its count, and of its total in each view; see kept_logs.pxd
     cdef double* joint
     cdef double* base
     cdef double* d
     cdef double* row  # the scores of one message: posterior, odds and u
     cdef double* present
     cdef double* certain
+    cdef double damped  # of the message, for the feature of trust
     cdef uint64_t capacity, n_active, n_waiting, n_classes
     cdef int64_t learned
 
@@ -177,9 +221,10 @@ cdef class Driver:
         self.age = Age(0.0, 1.0, 1.0, 0.0)
         self.views = <View*>calloc(self.n_views, sizeof(View))
         self.features.ends = <uint64_t*>calloc(self.n_views + 1, sizeof(uint64_t))
+        self.features.longest = <uint64_t*>calloc(self.n_views, sizeof(uint64_t))
         self.features.seen_mask = 1023
         self.features.seen = <uint64_t*>calloc(1024, sizeof(uint64_t))
-        if not (self.views and self.features.ends and self.features.seen):
+        if not (self.views and self.features.ends and self.features.longest and self.features.seen):
             raise MemoryError("no memory for a driver")
         self.reader, self.bernoulli_views = BatchReader(), []
         self._keep_logs()
@@ -205,7 +250,11 @@ cdef class Driver:
         self.has_filter = self.filter.length_min > 1 or self.filter.slots != NULL
         self.calibrated = model.head is not None
         self.head.n_text_views = len(model.text_views)
-        self.head.n_features = VIEW_FEATURES * len(model.text_views) + 2 + len(model.other_views)
+        self.head.trusts = self.calibrated and model.head.trusts
+        self.head.first_of_strings = VIEW_FEATURES * len(model.text_views) + 2 + len(model.other_views)
+        self.head.n_features = (
+            self.head.first_of_strings + STRING_FEATURES * len(model.string_views) + self.head.trusts
+        )
         self.raw = model.raw
         self.max_tokens, self.bytes_max = model.max_tokens or 0, model.bytes_max or 0
         self.uniform = isinstance(model.prior, UniformPrior)
@@ -225,6 +274,10 @@ cdef class Driver:
             return
         into.store = counted.index(view.name)
         into.weight = _WEIGHTS[event.token_weight]
+        if into.reader == STRINGS:
+            self._describe_parts(into, [("", reader.fields)])
+            into.n, into.characters_max = reader.order, reader.bytes
+            return
         into.skips_unknown = event.unknown == "skip"
         if into.reader == BLOCK_FLAGS:
             into.pseudo, into.without = event.smoothing.a, event.smoothing.b
@@ -291,8 +344,11 @@ cdef class Driver:
         free(self.logs)
         free(self.tokens)
         free(self.features.ends)
+        free(self.features.longest)
         free(self.features.seen)
         free(self.features.items)
+        free(self.features.links)
+        free(self.features.kept)
         free(self.scratch.bytes)
         free(self.scratch.kinds)
         free(self.scratch.places)
@@ -301,6 +357,7 @@ cdef class Driver:
         free(self.filter.slots)
         free(self.block)
         free(self.active)
+        free(self.kept)
 
     # ---- a batch
 
@@ -326,9 +383,11 @@ cdef class Driver:
         classes, indices, weights = self._classes(model, batch, learn)
         width = len(classes)
         cdef bint wide = width > 0
-        posterior, odds, u = np.zeros((n, width)), np.full((n, width), np.nan), np.full((n, width), np.nan)
-        raw = np.full((n, width), np.nan) if self.raw and score else None
-        by_class, numbers = np.zeros((n, width)), np.zeros((n, 5), np.int64)
+        cdef bint whole = score and width == n_known  # every number of the tables will be written
+        zeros, nans = (np.empty, np.empty) if whole else (np.zeros, _nans)
+        posterior, odds, u, by_class = zeros((n, width)), nans((n, width)), nans((n, width)), zeros((n, width))
+        raw = nans((n, width)) if self.raw and score else None
+        numbers = np.zeros((n, 5), np.int64)
         cdef int64_t[::1] y = indices
         cdef double[::1] g = np.ones(n) if weights is None else np.array(weights, np.float64)
         cdef double[:, ::1] posterior_view = posterior
@@ -490,7 +549,7 @@ cdef class Driver:
         try:
             names = self.reader.read(fields, n, inbox, alive)
             if <uint64_t>len(model.classes) != n_known:
-                raise RuntimeError("a value's own code added a class to the model while its message was read")
+                raise RuntimeError("the code of an object in a message taught the model a new class while the message was read")
             self._load(model, width)
             self.reader.find_statistics(model, n, width, y, inbox, names)
         except BaseException:
@@ -541,8 +600,14 @@ cdef class Driver:
             self.capacity = width
             self.block = <double*>malloc((2 * F + (21 + F) * width + 1) * sizeof(double))
             self.active = <int64_t*>malloc((4 * width + 1) * sizeof(int64_t))
-            if self.block == NULL or self.active == NULL:
+            free(self.kept)
+            self.kept = <Log*>malloc((1 + self.n_views) * (width + 1) * sizeof(Log))
+            if self.block == NULL or self.active == NULL or self.kept == NULL:
+                free(self.block)
+                self.block = NULL  # so that the next batch tries again
                 raise MemoryError("no memory for the classes of a batch")
+            for i in range((1 + self.n_views) * (width + 1)):
+                self.kept[i].of = -1.0  # which is no sum
         width = self.capacity
         at = self.block
         self.head.weights, self.head.weight_squares = at, at + F
@@ -564,8 +629,12 @@ cdef class Driver:
         self.n_classes, self.learned = len(model.classes), model.learned
         if self.fades:
             self.head_at = NAN if model.decay.head_at is None else model.decay.head_at
+        self.is_sorted, self.messages, self.is_exact = False, 0.0, not self.fades
         for c in range(self.n_classes):
             self.class_counts[c] = model.class_counts[c]
+            self.messages += self.class_counts[c]
+            self.is_exact = self.is_exact and is_exact(self.class_counts[c])
+        self.is_exact = self.is_exact and is_exact(self.messages)
         for i, name in self.bernoulli_views:
             tally = model.statistics[name].tally
             (<AbsentWords>tally).reserve(width)
@@ -601,7 +670,7 @@ cdef class Driver:
     cdef int _message(
         self, Table* table, const Inbox* inbox, uint64_t i, int64_t y, double weight, bint score, Out* out
     ) noexcept nogil:
-        cdef uint64_t c, j, tokens = 0, known = 0
+        cdef uint64_t j, tokens = 0, known = 0
         cdef int64_t flags = 0
         cdef double unknown_share
         cdef bint weighed
@@ -609,15 +678,8 @@ cdef class Driver:
         if self._features_of(inbox, i, &flags) != 0:
             return -1
         self._look_up(table)
-        self.n_active = self.n_waiting = 0
-        for c in range(self.n_classes):
-            self.place[c] = -1
-            if self.class_counts[c] > 0:
-                self.active[self.n_active], self.place[c] = c, self.n_active
-                self.n_active += 1
-            elif self.declared[c]:
-                self.waiting[self.n_waiting] = c
-                self.n_waiting += 1
+        if not self.is_sorted:
+            self._sort_classes()
         if self.first_tokens >= 0:
             tokens = self.features.ends[self.first_tokens + 1] - self.features.ends[self.first_tokens]
             for j in range(self.features.ends[self.first_tokens], self.features.ends[self.first_tokens + 1]):
@@ -634,6 +696,29 @@ cdef class Driver:
             out.numbers[2] = tokens - known
             self._publish(table, inbox, i, weighed, out)
         return 0 if y < 0 else self._learn(table, inbox, i, y, weight, unknown_share, weighed)
+
+    cdef void _sort_classes(self) noexcept nogil:
+        """Find the classes with a weight, and those that were declared and have none."""
+        cdef uint64_t c
+        self.n_active = self.n_waiting = 0
+        for c in range(self.n_classes):
+            self.place[c] = -1
+            if self.class_counts[c] > 0:
+                self.active[self.n_active], self.place[c] = c, self.n_active
+                self.n_active += 1
+            elif self.declared[c]:
+                self.waiting[self.n_waiting] = c
+                self.n_waiting += 1
+        self.is_sorted = True
+
+    cdef double _all_messages(self) noexcept nogil:
+        """Return the sum of the class counts, from the first class to the last."""
+        cdef uint64_t c
+        if not self.is_exact:
+            self.messages = 0.0
+            for c in range(self.n_classes):
+                self.messages += self.class_counts[c]
+        return self.messages
 
     cdef int _features_of(self, const Inbox* inbox, uint64_t i, int64_t* flags) noexcept nogil:
         """Read the features of every view: the twin of `read_message` from the tokens on."""
@@ -667,12 +752,16 @@ cdef class Driver:
                     &self.features, &self.scratch, view, &inbox.given, begin, inbox.given_ends[group], &n
                 ) != 0:
                     return -1
+            elif view.reader == STRINGS:
+                text = inbox.texts + i * self.n_groups + view.parts[0].group
+                if read_strings(&self.features, &self.scratch, view, v, text, &n) != 0:
+                    return -1
             else:
                 for p in range(view.n_parts):
                     text = inbox.texts + i * self.n_groups + view.parts[p].group
                     if self._read_part(view, view.parts + p, text, &n) != 0:
                         return -1
-                if count_features(&self.features, &self.scratch, view.store, first, &n) != 0:
+                if count_features(&self.features, &self.scratch, view.store, first, &n, NULL) != 0:
                     return -1
             weigh(&self.features, view, first, n)
         self.features.ends[self.n_views] = n
@@ -683,6 +772,8 @@ cdef class Driver:
     ) noexcept nogil:
         """Append the features that a view reads in one text."""
         cdef Tokens* tokens = self.tokens + part.group
+        if view.reader == SHAPES:
+            return read_shapes(&self.features, &self.scratch, part, text, n)
         if view.reader == CHARACTERS and text.size > view.characters_max:
             tokens += self.n_groups
             if self._read_tokens(text, view.characters_max, tokens) != 0:
@@ -715,6 +806,8 @@ cdef class Driver:
                         snb_prefetch(table.sparse_rows + feature.row)
                     else:
                         snb_prefetch(table.counts + <uint64_t>feature.row * table.n_classes)
+                    if table.trusts:
+                        snb_prefetch(table.trust + 2 * feature.row)
             for i in range(first, last):
                 feature = self.features.items + i
                 if feature.row >= 0:
@@ -738,13 +831,18 @@ cdef class Driver:
         cdef const View* view = self.views + v
         if view.reader > GIVEN:
             self._block_likelihood(table, inbox, i, v, z)
+        elif view.reader == STRINGS:
+            log_markov(
+                table, &self.features, v, self.active, self.place, self.n_active, self.age.scale, &MARKOV, self.base, z
+            )
         elif view.is_bernoulli:
             bernoulli.log_bernoulli(
                 table, &self.features, view, v, self.active, self.n_active, self.base, self.present, self.certain, z
             )
         else:
             multinomial.log_likelihood(
-                table, &self.features, view, v, self.active, self.place, self.n_active, self.base, z
+                table, &self.features, view, v, self.active, self.place, self.n_active,
+                self.kept + (1 + v) * self.capacity, self.base, z
             )
 
     cdef inline uint64_t _first_given(self, const Inbox* inbox, uint64_t i, uint64_t v) noexcept nogil:
@@ -784,14 +882,22 @@ cdef class Driver:
 
     cdef void _weigh(self, const Table* table, const Inbox* inbox, uint64_t i, double unknown_share) noexcept nogil:
         """Compute the calibrated head's features and its opinion: the twin of `NaiveBayes.evidence`."""
-        cdef uint64_t S = self.n_active, v
+        cdef uint64_t S = self.n_active, v, j
         cdef double* phi = self.head.phi
+        cdef double* trusted = phi + (self.head.n_features - 1) * S  # the last feature, if the head learns trust
+        cdef double q = 0.0
+        if self.head.trusts:
+            for j in range(S):
+                trusted[j] = 0.0
         for v in range(self.n_views):
-            if self.views[v].reader < GIVEN:
-                multinomial.against_rest(
-                    table, &self.features, self.views + v, v, self.active, S, &self.evidence_constants, self.base, self.d, phi
+            if self.views[v].reader < STRINGS:
+                against_rest(
+                    table, &self.features, self.views + v, v, self.active, S, &self.evidence_constants, self.base, self.d, phi,
+                    trusted
                 )
                 phi += VIEW_FEATURES * S
+                for j in range(self.features.ends[v], self.features.ends[v + 1]):
+                    q += self.features.items[j].f * self.features.items[j].f
         normal_evidence(&self.head.length, inbox.lengths[i], self.active, S, &self.normal_constants, phi)
         normal_evidence(&self.head.unknown_share, unknown_share, self.active, S, &self.normal_constants, phi + S)
         phi += 2 * S
@@ -800,18 +906,37 @@ cdef class Driver:
                 self._view_likelihood(table, inbox, i, v, phi)
                 centre_and_clip(phi, S, NORMAL.clip)
                 phi += S
+        for v in range(self.n_views):
+            if self.views[v].reader == STRINGS:
+                string_features(
+                    table, &self.features, v, self.active, self.place, S, self.age.scale, &MARKOV, self.base, phi
+                )
+                phi += STRING_FEATURES * S
+        if self.head.trusts:
+            self.damped = damping(q, &TRUST)
+            for j in range(S):
+                trusted[j] = self.damped * trusted[j]
         form_opinion(&self.head, self.active, S, self.class_counts if self.fades else NULL, self.age.scale)
 
     cdef void _log_prior(self, double* u) noexcept nogil:
         """The twin of `LearnedPrior.log_p` and `UniformPrior.log_p`."""
-        cdef uint64_t j
-        cdef double total = 0.0, share
-        for j in range(self.n_active):
-            total += self.class_counts[self.active[j]]
-        total += self.prior_smoothing * <double>self.n_active
+        cdef uint64_t j, c
+        cdef double total, share, log_n
+        if self.uniform:
+            log_n = log(<double>self.n_active)
+            for j in range(self.n_active):
+                u[j] = -log_n
+            return
+        total = self._all_messages() + self.prior_smoothing * <double>self.n_active
+        if self.n_active > <uint64_t>DENSE_CLASSES:
+            log_n = log(total)
+            for j in range(self.n_active):
+                c = self.active[j]
+                u[j] = kept_log(self.kept + c, self.class_counts[c] + self.prior_smoothing) - log_n
+            return
         for j in range(self.n_active):
             share = (self.class_counts[self.active[j]] + self.prior_smoothing) / total
-            u[j] = -log(<double>self.n_active) if self.uniform else log(share) if share > 0 else -INFINITY
+            u[j] = log(share) if share > 0 else -INFINITY
 
     cdef void _log_joint(self, const Table* table, const Inbox* inbox, uint64_t i) noexcept nogil:
         """Write the log of prior times likelihood to `joint`, or of the prior where maximum likelihood gives 0/0."""
@@ -823,7 +948,9 @@ cdef class Driver:
             for j in range(self.n_active):
                 self.joint[j] += self.d[j]
         for j in range(self.n_active):
-            possible = possible or self.joint[j] > -INFINITY
+            if self.joint[j] > -INFINITY:
+                possible = True
+                break
         if not possible:
             self._log_prior(self.joint)
 
@@ -834,13 +961,14 @@ cdef class Driver:
         cdef const double* u = self.head.u if weighed else self.joint
         if C == 0:
             return
-        for c in range(C):
-            weight += self.class_counts[c]
         if out.by_class != NULL:
-            for c in range(C):
-                out.by_class[c] = self.class_counts[c] / self.age.scale
-        if self.fades:
-            weight /= self.age.scale
+            if self.fades:
+                for c in range(C):
+                    out.by_class[c] = self.class_counts[c] / self.age.scale
+            else:
+                memcpy(out.by_class, self.class_counts, C * sizeof(double))
+        if S < C:  # else nothing asks for it
+            weight = self._all_messages() / self.age.scale
         if not weighed or out.raw != NULL:
             if S > 0:
                 self._log_joint(table, inbox, i)
@@ -857,14 +985,21 @@ cdef class Driver:
             weight,
             out.posterior,
         )
-        for j in range(S):
-            out.u[self.active[j]] = u[j]
+        if S == C:
+            memcpy(out.u, u, C * sizeof(double))
+        else:
+            for c in range(C):
+                out.u[c] = NAN
+            for j in range(S):
+                out.u[self.active[j]] = u[j]
         if out.odds == NULL:  # not asked for
             return
-        if not weighed and S == C:
-            log_odds(self.joint, C, self.base, out.odds)
+        if weighed or S < C:
+            log_odds_of(out.posterior, C, self.base, out.odds)
+        elif C > <uint64_t>DENSE_CLASSES:
+            odds_of_many(self.joint, out.posterior, C, self.base, out.odds)
         else:
-            log_odds_of(out.posterior, C, out.odds)
+            log_odds(self.joint, C, self.base, out.odds)
 
     cdef int _learn(
         self, Table* table, const Inbox* inbox, uint64_t i, uint64_t y, double weight, double unknown_share, bint weighed
@@ -872,7 +1007,7 @@ cdef class Driver:
         """The twin of `NaiveBayes._learn`. All memory is allocated before anything changes; returns -1 without it."""
         cdef uint64_t v, j, n_words, first = 0, last = 0
         cdef double n, total, plain_weight = weight
-        cdef bint was_active
+        cdef bint steps, has_gradients = False
         cdef double* count
         cdef Feature* feature
         cdef FieldSums* field
@@ -886,7 +1021,12 @@ cdef class Driver:
             n_words = self.features.ends[v + 1] - self.features.ends[v]
             if self.views[v].is_bernoulli and absent_words.reserve(self.views[v].histograms + y, n_words) != 0:
                 return -1
-        was_active = self.class_counts[y] > 0
+        steps = weighed and self.n_active > 1 and self.class_counts[y] > 0
+        if steps:
+            find_errors(&self.head, self.n_active, self.place[y], weight)
+            if self.head.trusts and teaches(self.head.r, self.n_active, weight, &TRUST):
+                has_gradients = True
+                self._find_gradients(table)
         if self.fades:
             if self.age.shift != 0 and self._fade(table) != 0:
                 return -1
@@ -898,13 +1038,13 @@ cdef class Driver:
         if self.calibrated:
             add_to(&self.head.length, inbox.lengths[i], y, weight)
             add_to(&self.head.unknown_share, unknown_share, y, weight)
-            if weighed and self.n_active > 1 and was_active:
+            if steps:
                 if self.fades:
                     self._fade_head()
-                for j in range(self.n_active):
-                    if <uint64_t>self.active[j] == y:
-                        learn(&self.head, self.active, self.n_active, j, plain_weight, &HEAD)
-                        break
+                learn(&self.head, self.active, self.n_active, self.place[y], plain_weight, &HEAD)
+            for v in range(self.n_views if has_gradients else 0):
+                if self.views[v].reader < STRINGS:
+                    take_steps(table, &self.features, v, self.age.grown if self.fades else 1.0, &TRUST)
         for v in range(self.n_views):
             of = NULL
             if self.views[v].reader > GIVEN:
@@ -938,9 +1078,22 @@ cdef class Driver:
             if self.views[v].is_bernoulli:
                 histogram = self.views[v].histograms + y
                 absent_words.set_messages(histogram, histogram.messages + weight)
+        self.is_sorted = self.is_sorted and self.class_counts[y] > 0
         self.class_counts[y] += weight
+        self.messages += weight
+        self.is_exact = self.is_exact and is_exact(weight) and is_exact(self.messages)
         self.learned += 1
         return 0
+
+    cdef void _find_gradients(self, const Table* table) noexcept nogil:
+        """Find the gradients of the message's known tokens, from the errors and the counts before it is learned."""
+        cdef uint64_t v
+        for v in range(self.n_views):
+            if self.views[v].reader < STRINGS:
+                find_gradients(
+                    table, &self.features, self.views + v, v, self.active, self.n_active, &self.evidence_constants,
+                    self.damped, self.head.r, self.base, self.d,
+                )
 
     cdef void _fade_head(self) noexcept nogil:
         """The twin of `Decay.fade_of_head` and `CalibratedHead.fade`: the only way a half-life changes the steps."""
@@ -1042,6 +1195,7 @@ cdef class Driver:
         self.head.length.n[c] = self.head.length.s[c] = self.head.length.ss[c] = 0.0
         self.head.unknown_share.n[c] = self.head.unknown_share.s[c] = self.head.unknown_share.ss[c] = 0.0
         self.n_classes += 1
+        self.is_sorted = False
 
 
 cdef void _fade_classes(double* n, double* a, double* b, uint64_t n_classes, double factor) noexcept nogil:
@@ -1065,6 +1219,10 @@ cdef Normals _normals_of(event):
     normals.pseudo_observations, normals.robust = event.pseudo_observations, event.robust
     normals.variance_min, normals.broad = plain_gaussian.VARIANCE_MIN, plain_gaussian.BROAD
     return normals
+
+
+def _nans(shape):
+    return np.full(shape, np.nan)
 
 
 cdef _fill(double* into, values):

@@ -52,6 +52,8 @@ cdef struct Table:
     uint64_t moved  # rows that have moved
     uint64_t moving  # rows there were when the move began
     uint64_t seed
+    bint trusts  # whether the head learns how far to trust each token
+    float* trust  # rows x 2, if it does: the trust, and the sum of its squared gradients
     bint sparse  # whether rows hold only counts above 0
     double* counts  # rows x n_classes, if they are not
     Row* sparse_rows  # rows, if they are
@@ -208,6 +210,8 @@ cdef inline uint64_t insert(
     cdef uint64_t start = start_of(table, row)
     copy_bytes(table.arena + start, token, size)
     table.bounds[row + 1] = (start + size) << 8 | view
+    if table.trusts:
+        table.trust[2 * row] = table.trust[2 * row + 1] = 0.0
     if table.sparse:
         table.sparse_rows[row].n = 0
     else:

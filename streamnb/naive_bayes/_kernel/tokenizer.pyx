@@ -63,7 +63,7 @@ cdef uint32_t low_of(uint32_t point) except? 0:
 cdef object point_at(Text* text, string):
     """Point `text` at a string and load every page it needs; return the string to keep alive.
 
-    A string whose lower case has more code points than the string itself is put into lower case here.
+    A code point whose lower case has several is put into lower case here.
     """
     cdef Py_ssize_t i
     cdef bint expands = False
@@ -74,7 +74,7 @@ cdef object point_at(Text* text, string):
             if low_of(PyUnicode_READ(PyUnicode_KIND(string), PyUnicode_DATA(string), i)) == EXPANDS:
                 expands = True
         if expands:
-            string = plain.lower(string)
+            string = plain.expanded(string)
             for i in range(PyUnicode_GET_LENGTH(string)):
                 low_of(PyUnicode_READ(PyUnicode_KIND(string), PyUnicode_DATA(string), i))
         text.kind = PyUnicode_KIND(string)

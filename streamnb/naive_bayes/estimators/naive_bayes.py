@@ -69,6 +69,9 @@ class NaiveBayes(BatchAnswers):
         The product head's class prior; by default the classes' shares of the messages learned.
     head : {"calibrated", "product"}, optional
         By default calibrated if views are given and some of them read text as draws of words; else product.
+    trust : bool
+        Whether the calibrated head also learns one number per token: how far its evidence can be trusted.
+        The product head has none.
     classes : sequence of Label
         Classes declared before anything is learned; others may appear at any time.
     classes_max : int, optional
@@ -80,8 +83,8 @@ class NaiveBayes(BatchAnswers):
     bytes_max : int, optional
         How much memory the counts may take, in bytes, with what their snapshot needs meanwhile: at least
         1 MiB. A token of 7 letters is charged 121 bytes with two classes, and 129 with more than eight if one
-        of them has taught it. At the limit the rarest sixteenth is evicted. By default there is
-        no limit. The plain model charges the same bytes, but takes more.
+        of them has taught it; 20 more if the head learns trust. At the limit the rarest sixteenth is evicted.
+        By default there is no limit. The plain model charges the same bytes, but takes more.
     tokenizer : Tokenizer, optional
         By default the rule ``unicode``, at most 65,536 tokens per text and 64 characters per token: the rest
         is not read. The scores of such a message have the flag `TRUNCATED`; `Tokenizer` sets other limits.
@@ -138,6 +141,7 @@ class NaiveBayes(BatchAnswers):
         text: str | Sequence[str] | None = None,
         prior: Prior | None = None,
         head: HeadKind | None = None,
+        trust: bool = True,
         classes: Sequence[Label] | None = None,
         classes_max: int | None = None,
         max_tokens: int | None = None,
@@ -154,6 +158,7 @@ class NaiveBayes(BatchAnswers):
         self.text = text
         self.prior = prior
         self.head = head
+        self.trust = trust
         self.classes = classes
         self.classes_max = classes_max
         self.max_tokens = max_tokens
@@ -169,6 +174,7 @@ class NaiveBayes(BatchAnswers):
             _default_views(text, head) if views is None else _given_views(views, text),
             prior=prior,
             head=head if head is not None or views is not None else "product",
+            trust=trust,
             classes=classes or (),
             classes_max=classes_max,
             max_tokens=max_tokens,
@@ -470,7 +476,7 @@ class NaiveBayes(BatchAnswers):
         Raises
         ------
         ValueError
-            Less of the message was learned than would be removed; nothing was changed.
+            The message's learned weight is smaller than the weight to remove; nothing was changed.
 
         Examples
         --------

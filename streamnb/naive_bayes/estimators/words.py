@@ -23,7 +23,7 @@ from streamnb.naive_bayes.event_models.smoothing import (
 )
 from streamnb.naive_bayes.features.readers import Terms
 from streamnb.naive_bayes.model.view import View
-from streamnb.naive_bayes.statistics.counts import Counted
+from streamnb.naive_bayes.statistics.view_counts import Counted
 
 _VIEW = "terms"
 

@@ -2,13 +2,13 @@
 
 These modules know the statistics, the formulas, their smoothing and the class priors. An event model is a
 frozen value of settings; it never changes a statistic. They must not know batches, labels, snapshots or how
-views combine. Half-lives reach them only as the number `scale`: the weight of a message learned now, by
+views combine. Of half-lives they know only the number `scale`: the weight of a message learned now, by
 which pseudo-counts are multiplied.
 
 A new event model is a subclass of `EventModel` in a module here. It also needs its name in `AnyEventModel`
 below (and in `streamnb.naive_bayes` and `streamnb`, if it is public) and a place in `model/view.py`, which
 pairs readers with event models. Settings files and snapshots then know it by its `kind`. A compiled twin in
-`_kernel` is optional: `has_twin` says whether an event model has one; those without run in Python.
+`_kernel` is optional: `has_twin` is True for an event model that has one; those without run in Python.
 """
 
 from streamnb.naive_bayes.event_models.base import Brought, EventModel
@@ -17,10 +17,11 @@ from streamnb.naive_bayes.event_models.binned import Binned
 from streamnb.naive_bayes.event_models.categorical import Categorical
 from streamnb.naive_bayes.event_models.contract import Generative, OwnEventModel, Statistic
 from streamnb.naive_bayes.event_models.gaussian import Gaussian
+from streamnb.naive_bayes.event_models.markov import Markov
 from streamnb.naive_bayes.event_models.multinomial import Multinomial
 from streamnb.naive_bayes.event_models.multivariate import Multivariate
 
-AnyEventModel = Multinomial | Bernoulli | Categorical | Gaussian | Multivariate | Binned
+AnyEventModel = Multinomial | Bernoulli | Markov | Categorical | Gaussian | Multivariate | Binned
 """The event models that a settings file can name."""
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "EventModel",
     "Gaussian",
     "Generative",
+    "Markov",
     "Multinomial",
     "Multivariate",
     "OwnEventModel",

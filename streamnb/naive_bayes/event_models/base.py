@@ -63,6 +63,9 @@ class EventModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counts_tokens: ClassVar[bool] = False
     """Whether its statistic counts tokens in the store that all such views share."""
 
+    worth: ClassVar[float] = 1.0
+    """By how much its counts are multiplied when the rarest tokens of all views are evicted."""
+
     @property
     def token_weight(self) -> str:
         """How a token's occurrences are weighted: "counts", "log" or "boolean"; "" for numbers."""

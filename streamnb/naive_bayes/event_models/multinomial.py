@@ -1,15 +1,14 @@
 """The multinomial event model: a message is a sequence of draws from its class's distribution of tokens.
 
-`Multinomial.parts` is the formula of the lectures (McCallum and Nigam 1998). The calibrated head uses
-`against_rest` instead: each token's log odds against the other classes together. So with more than two
-classes a token is evidence for "this class rather than another", not for "this class rather than none".
+`Multinomial.parts` is the formula of the lectures (McCallum and Nigam 1998). The calibrated head uses other
+evidence from the same counts: see `streamnb.naive_bayes.posterior.against_rest`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -26,36 +25,10 @@ from streamnb.naive_bayes.event_models.base import (
 from streamnb.naive_bayes.event_models.smoothing import Laplace, LaplacePerToken, NoSmoothing, TokenSmoothing
 from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.statistics.budget import DENSE_CLASSES
-from streamnb.naive_bayes.statistics.counts import Counted
 from streamnb.naive_bayes.statistics.token_counts import PLAIN, NoTally, TokenCounts, Twins
+from streamnb.naive_bayes.statistics.view_counts import Counted
 
-# The sum over k known tokens is divided by (1 + k)^0.7, so evidence grows as k^0.3: neighbouring tokens
-# repeat each other's information.
-LENGTH_EXPONENT = 0.7
-RARE_TOKENS = 15.0  # in the shrunk features, a token seen n times has n / (n + 15) of its weight
-SQUARE_LAW_SCALE = 0.25
-RARE_SQUARE_LAW_SCALE = 0.5
 PSEUDO_MIN = 1e-200  # a smaller pseudo-count is so close to none that its logarithm may not be finite
-
-
-class TokenOdds(NamedTuple):
-    """The evidence of one known token.
-
-    Parameters
-    ----------
-    token : str
-    f : float
-        The token's weight in the message.
-    rare : float
-        `f`, shrunk if the token was rarely seen.
-    d : list of float
-        Per class, the token's log odds against the other classes, minus the mean over the classes.
-    """
-
-    token: str
-    f: float
-    rare: float
-    d: list[float]
 
 
 class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="multinomial"):
@@ -266,47 +239,6 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
                     z[j] += f * (math.log(count + p) - log_p)
         return [z_c + (nothing - weight * log_total) for z_c, log_total in zip(z, log_totals, strict=True)]
 
-    def token_odds(
-        self, features: Mapping[str, float], counts: Counted, active: Sequence[int], scale: float = 1.0
-    ) -> list[TokenOdds]:
-        """Return each known token's log odds against the other classes, minus their mean over the classes.
-
-        ``d_tc = ln[(n_tc + a) / (n_t - n_tc + a)] - ln[(N_c + aV) / (N - N_c + aV)]``, where V is the number
-        of known tokens plus one, and a is the pseudo-count of the view's Lidstone smoothing. Unknown tokens
-        are left out. With two classes, the odds of one are the negated odds of the other.
-        """
-        assert isinstance(self.smoothing, Laplace)
-        log = math.log
-        a, rare_tokens = self.smoothing.alpha * scale, RARE_TOKENS * scale
-        pseudo_total = a * (self.vocabulary(counts.rows) + 1)
-        n = 0.0
-        for c in active:
-            n += counts.totals[c]
-        base = [
-            log((counts.totals[c] + pseudo_total) / (n - counts.totals[c] + pseudo_total)) for c in active
-        ]
-        class_and_base = list(zip(active, base, strict=True))
-        n_classes = len(active)
-        odds = []
-        for token, f in features.items():
-            row = counts.rows.get(token)
-            if row is None:
-                continue
-            n_t = 0.0
-            for count in row:
-                n_t += count
-            if n_classes == 2:
-                value = log((row[active[0]] + a) / (row[active[1]] + a)) - base[0]
-                odds.append(TokenOdds(token, f, f * n_t / (n_t + rare_tokens), [value, -value]))
-                continue
-            d = [log((row[c] + a) / (n_t - row[c] + a)) - k for c, k in class_and_base]
-            mean = 0.0
-            for value in d:
-                mean += value
-            mean /= n_classes
-            odds.append(TokenOdds(token, f, f * n_t / (n_t + rare_tokens), [value - mean for value in d]))
-        return odds
-
     def linear(self, statistic: Counted, active: Sequence[int], a: int, b: int) -> Line:
         """Return the token weights; there is no intercept."""
         return Line(0.0, token_weights(self, statistic, active, a, b))
@@ -336,46 +268,6 @@ class Multinomial(EventModel, frozen=True, forbid_unknown_fields=True, tag_field
             return [(tokens[j], 1.0) for j in random.choice(len(shares), size=n, p=shares / whole)]
 
         return draw
-
-
-VIEW_FEATURES = 4
-"""The number of features per class that a text view has in the calibrated head: those of `against_rest`."""
-
-
-def against_rest(odds: Sequence[TokenOdds], n_classes: int) -> list[list[float]]:
-    """Return four features per class, which sum up the evidence of a view's known tokens.
-
-    With ``k = sum f`` and ``Z = (1 + k)^0.7`` they are ``sum f d / Z``; the square-law feature
-    ``1/4 sum f d|d| / Z``, in which strong tokens weigh more; and both again with rarely seen tokens shrunk
-    (there with the factor 1/2 instead of 1/4).
-
-    Returns
-    -------
-    list of four lists of float, each of length `n_classes`
-        All values are 0 if no token is known.
-    """
-    x, q, rare_x, rare_q = ([0.0] * n_classes for _ in range(VIEW_FEATURES))
-    k = 0.0
-    for _, f, rare, d in odds:
-        k += f
-        for c, d_c in enumerate(d):
-            g = d_c * abs(d_c)
-            x[c] += f * d_c
-            q[c] += f * g
-            rare_x[c] += rare * d_c
-            rare_q[c] += rare * g
-    z = length_norm(k)
-    return [
-        [value / z for value in x],
-        [SQUARE_LAW_SCALE * value / z for value in q],
-        [value / z for value in rare_x],
-        [RARE_SQUARE_LAW_SCALE * value / z for value in rare_q],
-    ]
-
-
-def length_norm(k: float) -> float:
-    """Return Z, the divisor of the features when the known tokens have the total weight `k`."""
-    return math.pow(1.0 + k, LENGTH_EXPONENT)
 
 
 def log_weight(m: float) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from streamnb.base import Label
+from streamnb.naive_bayes.statistics.budget import DENSE_CLASSES
 
 
 class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="learned"):
@@ -31,6 +32,11 @@ class LearnedPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
         for count in class_counts:
             total += count
         total += s * len(labels)
+        if (
+            len(labels) > DENSE_CLASSES
+        ):  # a class's logarithm stays the same until it learns, so it can be kept
+            log_total = math.log(total)
+            return [math.log(count + s) - log_total for count in class_counts]
         shares = [(count + s) / total for count in class_counts]
         return [math.log(share) if share > 0 else -math.inf for share in shares]  # a share may underflow to 0
 

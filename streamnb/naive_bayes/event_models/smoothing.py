@@ -53,7 +53,7 @@ class Laplace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         """Check `alpha`."""
         check_fields(self)
         if not 1e-100 <= self.alpha <= 1e100:
-            raise ValueError(f"`alpha` must be above 0, from 1e-100 to 1e100, not {self.alpha!r}")
+            raise ValueError(f"`alpha` must be above 0 (from 1e-100 to 1e100), not {self.alpha!r}")
 
     def pseudo_count(self, _n_k: float, _n: float, _vocabulary: int, scale: float = 1.0) -> float:
         """Return the pseudo-count of one token: `alpha`."""

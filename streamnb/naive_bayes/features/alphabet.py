@@ -64,6 +64,7 @@ def _lower_cases() -> dict[int, int | str]:
 
 
 _LOWER = _lower_cases()
+_EXPANDING = {point: low for point, low in _LOWER.items() if isinstance(low, str)}
 _RANGES = sorted(
     [
         *((first, last, WORD) for first, last in _spans(ALPHANUMERIC)),
@@ -128,3 +129,16 @@ def lower(text: str) -> str:
     'οδοσ'
     """
     return text.lower() if text.isascii() else text.translate(_LOWER)
+
+
+def expanded(text: str) -> str:
+    """Return a text with a code point in lower case if its lower case has several, as only ``İ`` has.
+
+    Then each of its code points has one lower case, so that a text and its lower case are of equal length.
+
+    Examples
+    --------
+    >>> len(expanded("İzmir")), expanded("Izmir")
+    (6, 'Izmir')
+    """
+    return text if text.isascii() else text.translate(_EXPANDING)

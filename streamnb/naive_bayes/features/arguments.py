@@ -27,7 +27,7 @@ def check_argument(name: str, value: object, hint: Any) -> None:  # noqa: ANN401
         if isinstance(value, Mapping) and not any(
             get_origin(each) is Mapping for each in (hint, *get_args(hint))
         ):
-            raise msgspec.ValidationError("a file may describe a parameter by a table, an argument may not")
+            raise msgspec.ValidationError("only settings files describe a parameter by a table")
         msgspec.convert(value.item() if isinstance(value, np.generic) else value, hint)
     except msgspec.ValidationError as error:
         raise ValueError(f"`{name}` must be {_allowed(hint)}, not {value!r}") from error

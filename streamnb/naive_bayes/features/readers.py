@@ -182,7 +182,7 @@ class Words(TextReader, frozen=True, forbid_unknown_fields=True, tag_field="kind
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
         """Return the tokens of one text with their counts."""
-        return _count(text.tokens)
+        return counted(text.tokens)
 
     def written(self, drawn: Drawn) -> dict[str, object]:
         """Return a text of the drawn tokens, in the first field."""
@@ -197,7 +197,7 @@ class WordPairs(TextReader, frozen=True, forbid_unknown_fields=True, tag_field="
 
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
         """Return the pairs of neighbouring tokens of one text with their counts."""
-        return _count([f"{first} {second}" for first, second in pairwise(text.tokens)])
+        return counted([f"{first} {second}" for first, second in pairwise(text.tokens)])
 
 
 class CharacterGrams(TextReader, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="characters"):
@@ -246,7 +246,7 @@ class Ends(TextReader, frozen=True, forbid_unknown_fields=True, tag_field="kind"
     def read(self, text: Text, _tokenizer: Tokenizer) -> Counts:
         """Return the marked first and last tokens of one text with their counts."""
         tokens = text.tokens
-        return _count(["h" + t for t in tokens[: self.n]] + ["t" + t for t in tokens[-self.n :]])
+        return counted(["h" + t for t in tokens[: self.n]] + ["t" + t for t in tokens[-self.n :]])
 
 
 class Terms(Reader, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="terms"):
@@ -311,7 +311,7 @@ class Block(Reader, frozen=True, forbid_unknown_fields=True):
         check_names(self.fields)
         if self.field and self.fields:
             raise ValueError(
-                "a reader takes either `field`, one field that holds a mapping, or `fields`, not both"
+                "give a reader either `field` (one field that holds a mapping) or `fields`, not both"
             )
 
     @property
@@ -425,7 +425,8 @@ def _only(counts: Counts, vocabulary: frozenset[str]) -> Counts:
     return {token: n for token, n in counts.items() if token in vocabulary} if vocabulary else counts
 
 
-def _count(tokens: list[str]) -> Counts:
+def counted(tokens: list[str]) -> Counts:
+    """Return tokens with their numbers of occurrences, in order of first appearance."""
     counts: Counts = {}
     for token in tokens:
         counts[token] = counts.get(token, 0.0) + 1.0

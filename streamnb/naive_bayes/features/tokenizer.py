@@ -32,6 +32,7 @@ from streamnb.naive_bayes.features.alphabet import (
     SPACE,
     TONE,
     WORD,
+    expanded,
     kind_page,
     lower,
 )
@@ -80,6 +81,8 @@ class Text(NamedTuple):
     ----------
     characters : int
         Number of code points of the original text; in lower case there may be more.
+    original : str
+        The text as it was sent, but for `streamnb.naive_bayes.features.alphabet.expanded`.
     low : str
         The text in lower case.
     tokens : list of str
@@ -89,6 +92,7 @@ class Text(NamedTuple):
     """
 
     characters: int
+    original: str
     low: str
     tokens: list[str]
     truncated: bool
@@ -175,7 +179,7 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the lower case of a text, its tokens, and whether a limit cut them."""
         low = lower(text)
         tokens, truncated = self.split(low)
-        return Text(len(text), low, tokens, truncated)
+        return Text(len(text), expanded(text), low, tokens, truncated)
 
     def split(self, low: str) -> tuple[list[str], bool]:
         """Split a text that is already in lower case; return its tokens and whether a limit cut them."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from streamnb.base import Label
 from streamnb.naive_bayes.event_models.base import difference
 from streamnb.naive_bayes.event_models.bernoulli import ABSENT
-from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES
+from streamnb.naive_bayes.features.strings import shown
 from streamnb.naive_bayes.model.message_features import MessageFeatures
 from streamnb.naive_bayes.model.scoring import (
     Evidence,
@@ -19,13 +19,17 @@ from streamnb.naive_bayes.model.scoring import (
     read_now,
 )
 from streamnb.naive_bayes.model.state import State
+from streamnb.naive_bayes.posterior.against_rest import VIEW_FEATURES
+from streamnb.naive_bayes.posterior.calibrated_head import CalibratedHead
 from streamnb.naive_bayes.posterior.explanation import (
     Explanation,
+    Part,
     calibrated_parts,
     ordered,
     pair_differences,
     product_part,
 )
+from streamnb.naive_bayes.posterior.string_evidence import STRING_FEATURES, contributions
 
 
 def explanation(
@@ -67,13 +71,16 @@ def explanation_of(
     pair = (state.classes[active[a]], state.classes[active[b]])
     if state.head is not None and evidence is not None:
         names = [state.views[i].name for i in state.text_views]
-        parts = calibrated_parts(names, evidence.odds, state.head.weights, a, b)
-        first = VIEW_FEATURES * len(names)
+        trusted = state.head.weights[-1] * evidence.damped if state.head.trusts else 0.0
+        parts = calibrated_parts(names, evidence.odds, state.head.weights, trusted, a, b)
+        parts += _string_parts(state, state.head, evidence, a, b)
+        # The features of strings and that of trust, which follow the titled ones, are in the tokens' parts.
+        titled = slice(VIEW_FEATURES * len(names), state.head.first_of_strings)
         titles = ["length", "unknown_share", *(state.views[i].name for i in state.other_views)]
         weighed = {
             title: [weight * value for value in feature]
             for title, weight, feature in zip(
-                titles, state.head.weights[first:], evidence.phi[first:], strict=True
+                titles, state.head.weights[titled], evidence.phi[titled], strict=True
             )
         }
         starts = state.head.starts(active, left_of_classes(state, message.scale))
@@ -90,10 +97,20 @@ def explanation_of(
             if token is ABSENT:
                 numbers[f"{view.name}: {token}"] = list(values)
             else:
-                parts.append(product_part(view.name, token, values, a, b))
+                name = shown(token) if view.reads_strings else token
+                parts.append(product_part(view.name, name, values, a, b))
     prior = log_prior(state, active, message.scale, silent=silent)
     found = Explanation(pair, difference(prior[a], prior[b]), ordered(parts), pair_differences(numbers, a, b))
     return _without_evidence(found) if (impossible[a] and impossible[b]) or math.isnan(found.total) else found
+
+
+def _string_parts(state: State, head: CalibratedHead, evidence: Evidence, a: int, b: int) -> Iterator[Part]:
+    """Yield what each of the longest strings of a message contributes under the calibrated head."""
+    first = head.first_of_strings
+    for i, odds in zip(state.string_views, evidence.string_odds, strict=True):
+        for string, value in contributions(odds, head.weights[first : first + STRING_FEATURES], a, b):
+            yield Part(state.views[i].name, shown(string), value)
+        first += STRING_FEATURES
 
 
 def _without_evidence(explanation: Explanation) -> Explanation:

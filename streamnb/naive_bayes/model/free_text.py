@@ -31,9 +31,9 @@ def warn_of_free_text(state: State, learned_before: int, stacklevel: int) -> Non
         return
     for field, values in _new_in_most(state):
         warnings.warn(
-            f"the category `{field}` has {values} values in {state.learned} messages, so most of them say "
-            "nothing of other messages. If it is text, read its words: `text=[...]` in Python, the reader "
-            "`words` in a configuration. If it is an id, leave it out",
+            f"the category `{field}` has {values} different values in {state.learned} messages: most values "
+            "occur once and tell nothing about other messages. If it is text, read its words: `text=[...]` "
+            "in Python, the reader `words` in a configuration. If it is an id, leave it out",
             stacklevel=stacklevel + 1,
         )
 

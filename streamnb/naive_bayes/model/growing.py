@@ -12,10 +12,12 @@ from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 from streamnb.base import differences
-from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES
 from streamnb.naive_bayes.model.merging import both
 from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.model.state_arrays import state_settings
+from streamnb.naive_bayes.posterior.against_rest import VIEW_FEATURES
+from streamnb.naive_bayes.posterior.string_evidence import STRING_FEATURES
+from streamnb.naive_bayes.statistics.token_trust import add_trust
 
 
 class Growth(NamedTuple):
@@ -60,6 +62,8 @@ def grow(state: State, other: State) -> Growth:
         classes = range(len(state.classes))
         for view in set(growth.kept) & set(state.counts):
             state.counts[view].merge(other.counts[view], classes)
+            if state.trust:
+                add_trust(state.counts[view].trust, other.counts[view].trust)
         state.counts.evicted_tokens = other.counts.evicted_tokens
         state.counts.evicted_mass = other.counts.evicted_mass
         state.counts.fell_short = other.counts.fell_short
@@ -120,7 +124,7 @@ def _checked(state: State, other: State) -> Growth:
 
 def _texts(state: State) -> set[str]:
     """Return the fields whose text is read; their length is a feature of the calibrated head."""
-    return {field for i in state.text_views for field in state.views[i].reader.named_fields}
+    return {field for view in state.views if view.reads == "text" for field in view.reader.named_fields}
 
 
 def _features(state: State) -> list[Hashable]:
@@ -131,4 +135,6 @@ def _features(state: State) -> list[Hashable]:
         "length",
         ("unknown share", counted),
         *((state.views[i].name,) for i in state.other_views),
+        *((state.views[i].name, k) for i in state.string_views for k in range(STRING_FEATURES)),
+        *["trust"] * (state.head is not None and state.head.trusts),
     ]

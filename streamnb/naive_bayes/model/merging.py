@@ -16,6 +16,7 @@ from streamnb.naive_bayes.model.message_features import MessageFeatures
 from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.model.state_arrays import state_settings
 from streamnb.naive_bayes.model.view import named
+from streamnb.naive_bayes.posterior.trust import SQUARES_START
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN, WEIGHT_ROUNDING, fade_classes, to_subtract
 
 
@@ -49,7 +50,7 @@ def unlearn(
     Raises
     ------
     ValueError
-        Less of it was learned than would be removed; nothing was changed.
+        The learned weight is smaller than the weight to remove; nothing was changed.
     """
     c = state.index.get(label)
     if state.decay is not None:
@@ -78,8 +79,8 @@ def unlearn(
 def merge(state: State, other: State) -> None:
     """Add what another model has learned; rare tokens are evicted if both together exceed the limits.
 
-    The head's weights become the mean of both, weighted by the labels learned. Models that forget are first
-    brought to one landmark; see `Decay.meet`.
+    The head's weights become the mean of both, weighted by the labels learned; for the trust of tokens see
+    `add_trust`. Models that forget are first brought to one landmark; see `Decay.meet`.
 
     Raises
     ------
@@ -88,11 +89,7 @@ def merge(state: State, other: State) -> None:
     """
     with both(state, other):
         check_alike(state, other)
-        new = [label for label in other.classes if label not in state.index]
-        if state.classes_max is not None and len(state.classes) + len(new) > state.classes_max:
-            raise ValueError(
-                f"the two models together have more than {state.classes_max} classes; nothing was merged"
-            )
+        _check_room(state, other, "merged")
         kinds = {type(label) for label in (*state.classes, *other.classes)}
         if len(kinds) > 1:
             raise ValueError("the labels of the two models differ in type; nothing was merged")
@@ -106,6 +103,8 @@ def merge(state: State, other: State) -> None:
         classes = [state.class_index(label) for label in other.classes]
         for view, statistic in state.statistics.items():
             statistic.merge(other.statistics[view], classes)
+        now = 1.0 if state.decay is None else state.decay.scale(state.decay.now())
+        state.counts.merge_trust(other.counts, SQUARES_START * now)
         state.counts.evicted_tokens += other.counts.evicted_tokens
         state.counts.evicted_mass += other.counts.evicted_mass
         state.counts.fell_short += other.counts.fell_short
@@ -137,6 +136,7 @@ def subtract(state: State, other: State) -> None:
                 raise ValueError(
                     f"cannot subtract more messages of {label!r} than were learned; nothing was subtracted"
                 )
+        _check_room(state, other, "subtracted")  # a class may be left of which all was unlearned
         is_new = any(label not in state.index for label in other.classes)
         trial = copy.deepcopy(state) if is_new else state  # a refusal must leave no classes behind
         classes = [trial.class_index(label) for label in other.classes]
@@ -158,6 +158,15 @@ def subtract(state: State, other: State) -> None:
         state.learned = max(0, state.learned - other.learned)
 
 
+def _check_room(state: State, other: State, done: str) -> None:
+    """Raise ``ValueError`` if both models together have more classes than the first one may have."""
+    new = [label for label in other.classes if label not in state.index]
+    if state.classes_max is not None and len(state.classes) + len(new) > state.classes_max:
+        raise ValueError(
+            f"the two models together have more than {state.classes_max} classes; nothing was {done}"
+        )
+
+
 def _settle(state: State, c: int, n: float) -> None:
     """Set the weight that a class has left: no less than its words hold, which rounding might leave."""
     tallies = [counts.tally for counts in state.token_statistics().values()]
@@ -176,13 +185,15 @@ def _faded(other: State, factor: float) -> State:
 
 
 def check_alike(state: State, other: State) -> None:
-    """Raise ``ValueError`` if the settings that the statistics depend on differ."""
+    """Raise ``ValueError`` if the settings that the statistics depend on differ, or only one learns trust."""
     mine, theirs = state_settings(state), state_settings(other)
     different = [
         f"{key}: {mine.get(key)!r} here, {theirs.get(key)!r} there"
         for key in sorted(mine.keys() | theirs.keys())
         if mine.get(key) != theirs.get(key)
     ]
+    if state.trust != other.trust:
+        different.append(f"trust: {state.trust} here, {other.trust} there")
     if different:
         raise ValueError(f"the models differ in settings that their counts depend on: {'; '.join(different)}")
 

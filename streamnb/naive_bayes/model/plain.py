@@ -27,6 +27,10 @@ class ModelTable(Protocol):
         """The head, or ``None`` for the one that suits the views."""
 
     @property
+    def trust(self) -> bool:
+        """Whether a calibrated head learns how far to trust each token."""
+
+    @property
     def classes(self) -> Sequence[Label]:
         """The declared classes."""
 
@@ -85,6 +89,7 @@ class ModelTables(Protocol):
 
 class _Model(msgspec.Struct, frozen=True):
     head: HeadKind | None = None
+    trust: bool = True
     classes: tuple[Label, ...] = ()
     classes_max: int | None = None
     max_tokens: int | None = None
@@ -113,6 +118,7 @@ def parameters(tables: ModelTables) -> dict[str, Any]:
         "views": tables.views,
         "prior": tables.prior,
         "head": tables.model.head,
+        "trust": tables.model.trust,
         "classes": tables.model.classes or None,
         "classes_max": tables.model.classes_max,
         "max_tokens": tables.model.max_tokens,
@@ -155,6 +161,8 @@ def described(state: State) -> dict[str, object]:
                 "that builds the model, and store what `freeze` returns"
             )
     model: dict[str, object] = {"head": state.head_kind, "classes_max": state.classes_max}
+    if state.head is not None and not state.trust:
+        model["trust"] = False
     if state.max_tokens is not None:
         model["max_tokens"] = state.max_tokens
     if state.bytes_max is not None:

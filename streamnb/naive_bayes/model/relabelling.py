@@ -42,6 +42,7 @@ def relabel(state: State, other: State, names: Mapping[Label, Label]) -> None:
         classes = [state.class_index(names.get(label, label)) for label in other.classes]
         for view, statistic in state.statistics.items():
             statistic.merge(other.statistics[view], classes)
+        state.counts.merge_trust(other.counts)
         state.counts.evicted_tokens = other.counts.evicted_tokens
         state.counts.evicted_mass = other.counts.evicted_mass
         state.counts.fell_short = other.counts.fell_short

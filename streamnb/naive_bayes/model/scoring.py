@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from streamnb.naive_bayes.event_models import Multinomial
-from streamnb.naive_bayes.event_models.multinomial import TokenOdds, against_rest
 from streamnb.naive_bayes.event_models.priors import FallbackPrior
 from streamnb.naive_bayes.model.message_features import Features, MessageFeatures, read_message
 from streamnb.naive_bayes.model.state import State
+from streamnb.naive_bayes.posterior.against_rest import TokenOdds, against_rest, token_odds
 from streamnb.naive_bayes.posterior.calibrated_head import Opinion
+from streamnb.naive_bayes.posterior.string_evidence import ByteOdds, byte_odds, string_features
+from streamnb.naive_bayes.posterior.trust import damping, trust_feature
 from streamnb.naive_bayes.statistics.steady_normal import centred_and_clipped
 
 
@@ -24,6 +26,10 @@ class Evidence(NamedTuple):
         Feature i of active class c.
     odds : list of list of TokenOdds
         Per text view, the token odds that the features were computed from.
+    string_odds : list of list of ByteOdds
+        The same per view of strings.
+    damped : float
+        `damping` of the message, if the head learns trust.
     unknown_share : float
         ``sqrt((U + 1/2) / (L + 1))``, U of the L distinct tokens unknown.
     opinion : Opinion
@@ -31,6 +37,8 @@ class Evidence(NamedTuple):
 
     phi: list[list[float]]
     odds: list[list[TokenOdds]]
+    string_odds: list[list[ByteOdds]]
+    damped: float
     unknown_share: float
     opinion: Opinion
 
@@ -49,7 +57,7 @@ def evidence_of(state: State, message: MessageFeatures, active: Sequence[int]) -
     for i in state.text_views:
         view, features = state.views[i], message.features[i]
         multinomial = cast("Multinomial", view.formulas)  # see `EventModel.check_for_head`
-        view_odds = multinomial.token_odds(features, state.counts[view.name], active, message.scale)
+        view_odds = token_odds(multinomial, features, state.counts[view.name], active, message.scale)
         odds.append(view_odds)
         phi.extend(against_rest(view_odds, len(active)))
     known, unknown = token_counts(state, message)
@@ -60,8 +68,16 @@ def evidence_of(state: State, message: MessageFeatures, active: Sequence[int]) -
         log_likelihood_of(state, i, message.features[i], active, message.scale) for i in state.other_views
     ]
     phi.extend(centred_and_clipped(values) for values in others)
+    string_odds = []
+    for i in state.string_views:
+        counts = state.counts[state.views[i].name]
+        string_odds.append(byte_odds(message.features[i], counts, active, message.scale))
+        phi.extend(string_features(string_odds[-1], len(active)))
+    damped = damping(message.features[i] for i in state.text_views) if state.head.trusts else 0.0
+    if state.head.trusts:
+        phi.append(trust_feature(odds, damped, len(active)))
     opinion = state.head.opinion(phi, active, left_of_classes(state, message.scale))
-    return Evidence(phi, odds, unknown_share, opinion)
+    return Evidence(phi, odds, string_odds, damped, unknown_share, opinion)
 
 
 def left_of_classes(state: State, scale: float) -> list[float] | None:

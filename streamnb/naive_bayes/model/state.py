@@ -66,6 +66,7 @@ class State:
         max_tokens: int | None = None,
         bytes_max: int | None = None,
         tokenizer: Tokenizer | None = None,
+        trust: bool = True,
         raw: bool = False,
         explain: int = 0,
         half_life_s: float | None = None,
@@ -74,9 +75,13 @@ class State:
         compiled: bool | None = None,
     ) -> None:
         self.views = _checked(views, head, prior, classes, classes_max)
-        self.text_views = [i for i, view in enumerate(self.views) if view.reads == "text"]
+        self.text_views = [
+            i for i, view in enumerate(self.views) if view.reads == "text" and not view.reads_strings
+        ]
         self.token_view = self._token_view()
-        self.other_views = [i for i in range(len(self.views)) if i not in self.text_views]
+        self.string_views = [i for i, view in enumerate(self.views) if view.reads_strings]
+        read_apart = {*self.text_views, *self.string_views}
+        self.other_views = [i for i in range(len(self.views)) if i not in read_apart]
         self.head_kind: HeadKind = head or self._head_that_suits()
         forgetting = Forgetting(half_life_s, half_life_messages, time_skew_max_s)
         self.decay = Decay(forgetting) if forgetting.is_on else None
@@ -105,13 +110,23 @@ class State:
         self.compiled = is_compiled(self.views, self.prior, compiled)
         kinds, rounded = twins(compiled=self.compiled), self.decay is not None
         counted_views = [view.name for view in self.views if view.formulas.counts_tokens]
-        self.counts = kinds.count_store(counted_views, max_tokens, bytes_max)
+        self.trust = trust and self.head_kind == "calibrated"
+        self.counts = kinds.count_store(counted_views, max_tokens, bytes_max, trusts=self.trust)
+        self.counts.worths = {
+            view.name: view.formulas.worth for view in self.views if view.formulas.counts_tokens
+        }
         self.statistics: dict[str, Statistic] = {
             view.name: view.statistic(self.counts, kinds, rounded=rounded) for view in self.views
         }
         self.head: CalibratedHead | None = None
         if self.head_kind == "calibrated":
-            self.head = CalibratedHead(len(self.text_views), len(self.other_views))
+            self.head = CalibratedHead(
+                len(self.text_views),
+                len(self.other_views),
+                len(self.string_views),
+                shapes=[place for place, i in enumerate(self.text_views) if self.views[i].reads_shapes],
+                trusts=self.trust,
+            )
         for label in self.declared:
             self.class_index(label)
         self.lock = self._lock_of_counts()
@@ -145,7 +160,7 @@ class State:
         """Return the index of the view whose known and unknown tokens are counted: the first with tokens."""
         for kinds in ({"text"}, {"terms"}, {""}):
             for i, view in enumerate(self.views):
-                if view.reads in kinds and view.formulas.counts_tokens:
+                if view.reads in kinds and view.formulas.counts_tokens and not view.reads_strings:
                     return i
         return None
 

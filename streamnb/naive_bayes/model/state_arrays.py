@@ -52,7 +52,12 @@ def _freeze(state: State) -> FrozenState:
     return FrozenState(
         values,
         sections,
-        lambda: digests(store.digest(names, counts), order_free, rest, rounded=rounded),
+        lambda: digests(
+            store.digest(names, counts),
+            order_free,
+            _sum_of(rest, store.trust_digest(counts)),
+            rounded=rounded,
+        ),
     )
 
 
@@ -111,7 +116,15 @@ def digest(state: State) -> dict[str, str]:
     """
     with state.lock:
         counts, rounded = state.counts.digest(_class_names(state)), state.decay is not None
-        return digests(counts, _order_free(state), _order_kept(state), rounded=rounded)
+        rest = _sum_of(_order_kept(state), state.counts.trust_digest())
+        return digests(counts, _order_free(state), rest, rounded=rounded)
+
+
+def _sum_of(*parts: Digest) -> Digest:
+    total = Digest()
+    for part in parts:
+        total.add_digest(part)
+    return total
 
 
 def _class_names(state: State) -> list[str]:
@@ -139,7 +152,7 @@ def _sums(state: State) -> Digest:
 
 
 def _order_kept(state: State) -> Digest:
-    """Return the digest of what depends on the order of messages or is rounded."""
+    """Return the digest of what depends on the order of messages or is rounded, without the tokens' trust."""
     names, digest = _class_names(state), Digest()
     if state.counts.evicted_tokens:
         digest.add(statement("evicted"), state.counts.evicted_tokens, state.counts.evicted_mass)
@@ -169,6 +182,7 @@ def state_settings(state: State) -> dict[str, object]:
 def reading_settings(state: State) -> dict[str, object]:
     """Return the settings that only affect how the statistics are used; they may change at any start."""
     return {
+        "trust": state.trust,
         "classes_max": state.classes_max,
         "declared": list(state.declared),
         "bytes_max": state.bytes_max,

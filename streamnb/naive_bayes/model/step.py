@@ -22,6 +22,7 @@ from streamnb.naive_bayes.model.scoring import (
 )
 from streamnb.naive_bayes.model.state import State
 from streamnb.naive_bayes.posterior.odds import log_odds, log_odds_of, never_labelled, softmax
+from streamnb.naive_bayes.posterior.trust import gradient, stepped, teaches
 
 
 def step(state: State, batch: Batch, *, score: bool, learn: bool) -> Scores:
@@ -125,21 +126,38 @@ def _learn(
     evidence: Evidence | None,
 ) -> None:
     c = state.class_index(label)
+    errors: list[float] | None = None
     known, unknown = token_counts(state, message) if state.head is not None else (0, 0)
     if state.head is not None and evidence is not None and len(active) > 1 and c in active:
         if state.decay is not None:
             state.head.fade(state.decay.fade_of_head(instant))
-        state.head.learn(evidence.opinion, evidence.phi, active, active.index(c), weight)
+        y = active.index(c)
+        errors = state.head.errors(evidence.opinion, y, weight)
+        state.head.learn(evidence.opinion, errors, evidence.phi, active, y, weight)
+        if not (state.head.trusts and teaches(errors, weight)):
+            errors = None
     if state.decay is not None:  # the head's steps are not decayed: their weight is the message's own
         weight *= _grown(state, instant)
     if state.head is not None:
         state.head.length.add(message.length, c, weight)
         state.head.unknown_share.add(share_of_unknown(unknown, known + unknown), c, weight)
     _make_room(state, message)
+    if errors is not None and evidence is not None:
+        _learn_trust(state, evidence, errors, instant)
     for statistic, features in zip(state.statistics.values(), message.features, strict=True):
         statistic.add(features, c, weight)
     state.class_counts[c] += weight
     state.learned += 1
+
+
+def _learn_trust(state: State, evidence: Evidence, errors: list[float], instant: float) -> None:
+    """Step the trust of the message's known tokens; one that was evicted for this message has none."""
+    scale = 1.0 if state.decay is None else state.decay.scale(instant)
+    for i, odds in zip(state.text_views, evidence.odds, strict=True):
+        trust = state.counts[state.views[i].name].trust
+        for odd in odds:
+            h = gradient(odd, evidence.damped, errors)
+            trust.set(odd.token, *stepped(trust.get(odd.token), h, scale))
 
 
 def _grown(state: State, instant: float) -> float:

@@ -21,6 +21,7 @@ from streamnb.naive_bayes.event_models import (
     Categorical,
     EventModel,
     Gaussian,
+    Markov,
     Multinomial,
     Multivariate,
     OwnEventModel,
@@ -45,6 +46,8 @@ from streamnb.naive_bayes.features.readers import (
     WordPairs,
     Words,
 )
+from streamnb.naive_bayes.features.shapes import Shapes
+from streamnb.naive_bayes.features.strings import Strings
 from streamnb.naive_bayes.statistics.counts import CountStore
 from streamnb.naive_bayes.statistics.token_counts import Twins
 
@@ -52,7 +55,7 @@ if TYPE_CHECKING:
     ViewReader = Reader | OwnReader
     ViewEventModel = EventModel | OwnEventModel[Any]
 else:  # a settings file names these; msgspec does not check a user's own
-    ViewReader = AnyReader
+    ViewReader = AnyReader | Shapes | Strings
     ViewEventModel = AnyEventModel
 
 _SUITS: Mapping[type, tuple[EventModel, tuple[type, ...]]] = {
@@ -60,6 +63,8 @@ _SUITS: Mapping[type, tuple[EventModel, tuple[type, ...]]] = {
     WordPairs: (Multinomial(Laplace(0.03)), (Multinomial, Bernoulli)),
     CharacterGrams: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli)),
     Ends: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli)),
+    Shapes: (Multinomial(Laplace(0.1)), (Multinomial, Bernoulli)),
+    Strings: (Markov(), (Markov,)),
     Terms: (Multinomial(Laplace(1.0), weight="counts", unknown="smooth"), (Multinomial, Bernoulli)),
     Categories: (Categorical(), (Categorical,)),
     Flags: (Bernoulli(), (Bernoulli,)),
@@ -81,7 +86,8 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         `Category` and `Number` are replaced by the block reader that they are shorthand for.
     event_model : EventModel or OwnEventModel, optional
         By default chosen by the reader: for text, Lidstone 0.1 (0.03 for pairs) over log counts, unknown
-        tokens skipped; for categories, Laplace 1; for flags, add one; for numbers, a normal per class.
+        tokens skipped; for strings, Markov; for categories, Laplace 1; for flags, add one; for numbers, a
+        normal per class.
 
     Raises
     ------
@@ -183,6 +189,16 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def reads(self) -> str:
         """What its fields hold: "text", "terms", "category", "flag" or "number"; "" for an own reader."""
         return self.reader.reads if isinstance(self.reader, Reader) else ""
+
+    @property
+    def reads_shapes(self) -> bool:
+        """Whether it reads shapes, which the calibrated head believes less than words at the start."""
+        return isinstance(self.reader, Shapes)
+
+    @property
+    def reads_strings(self) -> bool:
+        """Whether it reads the strings of a text, which are no tokens."""
+        return isinstance(self.reader, Strings)
 
     def features(self, message: Message) -> Mapping[str, float]:
         """Return the features of a message, as they are learned.

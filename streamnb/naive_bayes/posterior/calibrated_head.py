@@ -3,28 +3,34 @@
 The product head multiplies evidence and class prior and normalises the product, as the lectures do. Its
 posteriors are overconfident, because words occur together ("Donald" and "Trump") and each one is counted.
 The calibrated head uses the same counts and learns from every label how much of the evidence to believe: one
-weight per feature, one offset per class, and the share of labels that are wrong.
+weight per feature, one offset per class, and the share of labels that are wrong. With trust it also learns
+one number per token: see `streamnb.naive_bayes.posterior.trust`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from streamnb.base import HINT, Digest, Section, Sections, check_magnitude, floats, statement
 from streamnb.errors import SnapshotError
-from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES
+from streamnb.naive_bayes.posterior.against_rest import VIEW_FEATURES
 from streamnb.naive_bayes.posterior.odds import softmax
 from streamnb.naive_bayes.statistics.steady_normal import SteadyNormal, checked_sums
 
 # The calibrated head's constants: one setting for every stream. Neighbouring values are within 3 %.
 EVIDENCE_START = 0.7  # weight of x, shared between the text views; its three variants start at 0
+SHAPES_START = 0.1  # of that, for each view of shapes beside others
 META_START = 0.5  # weight of length, unknown share and each view that is not text
-EVIDENCE_RATE = 0.15  # divided by the root of the number of text views, whose evidence is correlated
+EVIDENCE_RATE = 0.1  # divided by the root of the number of text views, whose evidence is correlated
 META_RATE = 0.3
+STRING_START = (0.5, 0.0, 0.0)  # weights of the features of each view of strings
+STRING_RATE = 0.1
+TRUST_START = 1.0  # weight of the feature that trust adds
+TRUST_RATE = 0.15
 OFFSET_RATE = 0.5
 NOISE_START = math.log(0.01 / 0.99)
 NOISE_BOUNDS = (-9.0, -0.5)
@@ -64,10 +70,19 @@ class CalibratedHead:
         Each has the `VIEW_FEATURES` features of `against_rest`.
     n_other_views : int
         Each has one feature, after length and unknown share.
+    n_string_views : int
+        Each has the three features of `string_features`, after those of the other views.
+    shapes : collection of int
+        Which of the text views read shapes: those start with less weight than words.
+    trusts : bool
+        Whether it learns trust, whose feature is the last.
 
     Attributes
     ----------
-    weights, weight_squares : list of float, length ``4 n_text_views + 2 + n_other_views``
+    weights, weight_squares : list of float
+        Of ``4 n_text_views + 2 + n_other_views + 3 n_string_views`` features, and of 1 with trust.
+    first_of_strings : int
+        The index of the first feature of strings.
     offsets, offset_squares : list of float, one per class
     eta, eta_squares : float
         ``eps = 1 / (1 + exp(-eta))``.
@@ -75,11 +90,27 @@ class CalibratedHead:
         Of ``ln(1 + code points)`` and of ``sqrt((U + 1/2) / (L + 1))``.
     """
 
-    def __init__(self, n_text_views: int, n_other_views: int) -> None:
+    def __init__(
+        self,
+        n_text_views: int,
+        n_other_views: int,
+        n_string_views: int = 0,
+        *,
+        shapes: Collection[int] = (),
+        trusts: bool = False,
+    ) -> None:
         self.n_text_views = n_text_views
+        self.trusts = trusts
         start = EVIDENCE_START / n_text_views
-        text = [start, *[0.0] * (VIEW_FEATURES - 1)] * n_text_views
-        self.weights = text + [META_START] * (2 + n_other_views)
+        if n_words := n_text_views - len(shapes):
+            start = (EVIDENCE_START - SHAPES_START * len(shapes)) / n_words
+        self.weights = []
+        for i in range(n_text_views):
+            of_view = SHAPES_START if i in shapes and n_words else start
+            self.weights += [of_view, *[0.0] * (VIEW_FEATURES - 1)]
+        self.weights += [META_START] * (2 + n_other_views)
+        self.first_of_strings = len(self.weights)
+        self.weights += [*STRING_START] * n_string_views + [TRUST_START] * trusts
         self.weight_squares = [ACCUMULATOR_START] * len(self.weights)
         self.offsets: list[float] = []
         self.offset_squares: list[float] = []
@@ -140,9 +171,24 @@ class CalibratedHead:
         self.offset_squares = [max(ACCUMULATOR_START, g * factor) for g in self.offset_squares]
         self.eta_squares = max(NOISE_ACCUMULATOR_START, self.eta_squares * factor)
 
+    def errors(self, opinion: Opinion, y: int, weight: float) -> list[float]:
+        """Return the gradient of the log loss of `opinion` in ``u``, per active class.
+
+        Parameters
+        ----------
+        y : int
+            The index of the label's class in `active`.
+        weight : float
+            The message's weight; above 1 it counts as 1, so that a step stays bounded.
+        """
+        s, weight = opinion.softmax, min(weight, 1.0)
+        rho = (1.0 - opinion.eps) * s[y] / opinion.posterior[y]
+        return [weight * rho * (s_c - (1.0 if c == y else 0.0)) for c, s_c in enumerate(s)]
+
     def learn(
         self,
         opinion: Opinion,
+        errors: Sequence[float],
         phi: Sequence[Sequence[float]],
         active: Sequence[int],
         y: int,
@@ -150,35 +196,39 @@ class CalibratedHead:
     ) -> None:
         """Take one AdaGrad step down the gradient of the log loss of `opinion`.
 
-        The weights of text views never fall below 0: evidence for a class may be ignored, but never counts
-        against it. The head therefore recovers from a run of wrong labels as fast as it learned them.
+        The weights of texts, strings and trust never fall below 0: evidence for a class may be ignored, but
+        never counts against it. The head therefore recovers from a run of wrong labels as fast as it learned
+        them.
 
         Parameters
         ----------
+        opinion : Opinion
+        errors : sequence of S floats
+            Of the opinion, as the method `errors` returns them.
+        phi : sequence of F sequences of S floats
+        active : sequence of S ints
         y : int
-            The index of the label's class in `active`.
         weight : float
-            The message's weight; above 1 it counts as 1, so that the step stays bounded.
+            As for `errors`.
         """
-        weight = min(weight, 1.0)
-        s, eps, p_y = opinion.softmax, opinion.eps, opinion.posterior[y]
-        rho = (1.0 - eps) * s[y] / p_y
-        r = [weight * rho * (s_c - (1.0 if c == y else 0.0)) for c, s_c in enumerate(s)]
-        n_of_text = VIEW_FEATURES * self.n_text_views
+        n_of_text, n_untrusted = VIEW_FEATURES * self.n_text_views, len(phi) - self.trusts
         rate = EVIDENCE_RATE / math.sqrt(self.n_text_views)
         for i, feature in enumerate(phi):
             h = 0.0
-            for r_c, value in zip(r, feature, strict=True):
+            for r_c, value in zip(errors, feature, strict=True):
                 h += r_c * value
             self.weight_squares[i] += h * h
-            is_text = i < n_of_text
-            self.weights[i] -= (rate if is_text else META_RATE) * h / math.sqrt(self.weight_squares[i])
-            if is_text and self.weights[i] < 0.0:
+            is_text, is_trust = i < n_of_text, i >= n_untrusted
+            is_string = self.first_of_strings <= i < n_untrusted
+            step = rate if is_text else TRUST_RATE if is_trust else STRING_RATE if is_string else META_RATE
+            self.weights[i] -= step * h / math.sqrt(self.weight_squares[i])
+            if (is_text or is_trust or is_string) and self.weights[i] < 0.0:
                 self.weights[i] = 0.0
-        for r_c, c in zip(r, active, strict=True):
+        for r_c, c in zip(errors, active, strict=True):
             self.offset_squares[c] += r_c * r_c
             self.offsets[c] -= OFFSET_RATE * r_c / math.sqrt(self.offset_squares[c])
-        h = weight * (s[y] - 1.0 / len(s)) / p_y * eps * (1.0 - eps)
+        s, eps = opinion.softmax, opinion.eps
+        h = min(weight, 1.0) * (s[y] - 1.0 / len(s)) / opinion.posterior[y] * eps * (1.0 - eps)
         self.eta_squares += h * h
         low, high = NOISE_BOUNDS
         self.eta = min(max(self.eta - h / math.sqrt(self.eta_squares), low), high)
@@ -199,7 +249,9 @@ class CalibratedHead:
         a, b = mine / total, others / total
 
         def mean(x: Sequence[float], y: Sequence[float]) -> list[float]:
-            return [a * x_i + b * y_i for x_i, y_i in zip(x, y, strict=True)]
+            pairs = zip(x, y, strict=True)
+            # Rounding must not take a mean out of the two, which are within the bounds that a snapshot has.
+            return [min(max(a * p + b * q, min(p, q)), max(p, q)) for p, q in pairs]
 
         theirs_b = [0.0] * len(self.offsets)
         theirs_g = [ACCUMULATOR_START] * len(self.offsets)
@@ -269,9 +321,16 @@ class CalibratedHead:
             self.unknown_share.merge(other.unknown_share, classes)
 
     def digest(self, classes: Sequence[str]) -> Digest:
-        """Return the digest of what depends on the order of messages, such as weights and offsets."""
+        """Return the digest of what depends on the order of messages, such as weights and offsets.
+
+        The weight of trust is in it once it has moved: without that it changes nothing, so the digest of an
+        older snapshot holds.
+        """
         digest = self.unknown_share.digest("unknown_share", classes)
-        digest.add(statement("weights"), *self.weights, *self.weight_squares)
+        n = len(self.weights) - self.trusts
+        digest.add(statement("weights"), *self.weights[:n], *self.weight_squares[:n])
+        if self.trusts and (self.weights[n], self.weight_squares[n]) != (TRUST_START, ACCUMULATOR_START):
+            digest.add(statement("trust"), self.weights[n], self.weight_squares[n])
         digest.add(statement("noise"), self.eta, self.eta_squares)
         for class_name, b, g in zip(classes, self.offsets, self.offset_squares, strict=True):
             digest.add(statement("offset", class_name), b, g)
@@ -279,9 +338,11 @@ class CalibratedHead:
 
     def freeze(self) -> dict[str, Section]:
         """Return the state as arrays; row 0 holds the values, row 1 AdaGrad's accumulators."""
-        n_classes = len(self.offsets)
+        n_classes, steps = len(self.offsets), np.array([self.weights, self.weight_squares], np.float64)
+        n = len(self.weights) - self.trusts
         return {
-            "head_weights": np.array([self.weights, self.weight_squares], np.float64),
+            "head_weights": steps[:, :n],
+            **({"head_trust": steps[:, n:]} if self.trusts else {}),
             "head_offsets": np.array([self.offsets, self.offset_squares], np.float64).reshape(2, n_classes),
             "head_noise": np.array([[self.eta], [self.eta_squares]], np.float64),
             "length": self.length.freeze(),
@@ -296,7 +357,12 @@ class CalibratedHead:
         SnapshotError
             The arrays do not fit these views and classes; nothing was changed.
         """
-        weights = floats(sections, "head_weights", (2, len(self.weights)))
+        weights = floats(sections, "head_weights", (2, len(self.weights) - self.trusts))
+        trust = np.array([[TRUST_START], [ACCUMULATOR_START]])
+        if "head_trust" in sections:  # not in the snapshot of a model without trust
+            trust = floats(sections, "head_trust", (2, 1))
+        if self.trusts:
+            weights = np.hstack([weights, trust])
         offsets = floats(sections, "head_offsets", (2, n_classes))
         noise = floats(sections, "head_noise", (2, 1))
         for name, array in ("head_weights", weights), ("head_offsets", offsets), ("head_noise", noise):

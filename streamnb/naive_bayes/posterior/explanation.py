@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from streamnb.base import Label
 from streamnb.naive_bayes.event_models.base import difference
-from streamnb.naive_bayes.event_models.multinomial import (
+from streamnb.naive_bayes.posterior import markup
+from streamnb.naive_bayes.posterior.against_rest import (
     RARE_SQUARE_LAW_SCALE,
     SQUARE_LAW_SCALE,
     VIEW_FEATURES,
     TokenOdds,
     length_norm,
 )
-from streamnb.naive_bayes.posterior import markup
 
 OTHER_TOKENS = "other tokens"
 SHOWN_MAX = 100  # words in a notebook; the rest are summed
@@ -127,9 +127,14 @@ def ordered(parts: Sequence[Part]) -> list[Part]:
 
 
 def calibrated_parts(
-    views: Sequence[str], odds: Sequence[Sequence[TokenOdds]], weights: Sequence[float], a: int, b: int
+    views: Sequence[str],
+    odds: Sequence[Sequence[TokenOdds]],
+    weights: Sequence[float],
+    trusted: float,
+    a: int,
+    b: int,
 ) -> list[Part]:
-    """Return each token's contribution under the calibrated head, weighted by its view's four weights.
+    """Return each token's contribution under the calibrated head: by its view's weights, and by its trust.
 
     Parameters
     ----------
@@ -139,6 +144,8 @@ def calibrated_parts(
         One sequence per view.
     weights : sequence of float
         The head's; the first `VIEW_FEATURES` are the first view's, and so on.
+    trusted : float
+        The head's weight of trust times the message's `damping`; 0 for a head without trust.
     a, b : int
         The two classes' indices among the active ones.
     """
@@ -149,12 +156,12 @@ def calibrated_parts(
         for odd in tokens:
             k += odd.f
         z = length_norm(k)
-        for token, f, rare, d in tokens:
+        for token, f, rare, trust, d in tokens:
             linear = d[a] - d[b]
             square = d[a] * abs(d[a]) - d[b] * abs(d[b])
             common = x * f * linear + q * SQUARE_LAW_SCALE * f * square
             shrunk = rare_x * rare * linear + rare_q * RARE_SQUARE_LAW_SCALE * rare * square
-            parts.append(Part(view, token, (common + shrunk) / z))
+            parts.append(Part(view, token, (common + shrunk) / z + trusted * trust * rare * linear))
     return parts
 
 

@@ -1,7 +1,7 @@
 """Statistics: the per-class sums that a model learns, and how they merge, decay and serialize.
 
-- Counts of tokens: `counts` is the store that all views share, and `budget` computes how many bytes it counts
-  for its memory; `token_counts` is the statistic of one view in the store. `absent_words` and `field_totals`
+- Counts of tokens: `counts` is the store that all views share, and `budget` estimates how much memory the
+  store takes; `token_counts` is the statistic of one view in the store. `absent_words` and `field_totals`
   are kept beside it for Bernoulli and categorical event models.
 - Numbers: `moments` holds the sums of one number, `number_block` those of several, `scatter` also their
   covariances; `bin_counts` counts ranges.

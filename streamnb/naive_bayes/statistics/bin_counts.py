@@ -97,7 +97,10 @@ class BinCounts:
             else:
                 known = key in self.learned and (x, class_index, weight) in self.learned[key].waiting
             if not known:
-                raise ValueError(f"less of {key!r} was learned than would be removed; nothing was changed")
+                raise ValueError(
+                    f"cannot unlearn {key!r}: it was not learned with such a number and weight; "
+                    "nothing was changed"
+                )
 
     def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Subtract named numbers from the counts; the edges stay. Call `check_removable` first."""

@@ -181,7 +181,9 @@ class LearnedEdges:
         if self.fixed is not None:
             return self._binned([(x, class_index, weight)])
         if (x, class_index, weight) not in self.waiting:
-            raise ValueError(f"less of {x!r} was learned than would be removed; nothing was changed")
+            raise ValueError(
+                f"cannot unlearn {x!r}: it was not learned with this weight; nothing was changed"
+            )
         self.waiting.remove((x, class_index, weight))
         return []
 

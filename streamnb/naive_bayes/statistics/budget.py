@@ -4,8 +4,8 @@ With few classes a row holds a count per class. Above `DENSE_CLASSES` that would
 token by the number of classes, although most tokens are seen in few of them. So a row then holds only the
 counts above 0, each in a cell with its class; the number of cells that a row has room for is a power of two.
 
-A further number per token, such as how far the head trusts it, is to be a column of its own beside the rows:
-tokens of both kinds of rows then have it alike, and no row changes.
+How far the calibrated head trusts a token is in a column of its own beside the rows, so that tokens of both
+kinds of rows have it alike. A store without such a head has no such column.
 
 The charge is a function of the tokens and counts alone, not of what a process happens to have allocated.
 Therefore the same stream evicts the same tokens in both twins and after any restart. It covers the most that
@@ -22,13 +22,16 @@ TEXT_BYTES = (
     3  # per byte of a token: room to grow, and a copy where tokens are evicted while a snapshot is written
 )
 COUNT_BYTES = 20  # per class, in a row of all classes: the count and its copy, with room to grow
+TRUST_BYTES = (
+    20  # per token, where the head learns trust: two single floats and their copy, with room to grow
+)
 CELL_BYTES = 48  # per cell: class and count, their copies, and as much again as half of it in free blocks
 BYTES_MIN = 1 << 20  # a smaller budget would not hold the tokens of one long message
 BYTES_MAX = 1 << 40  # the compiled store holds numbers of bytes in 64 bits, several times as large
 CLASS_BYTES = 1024  # totals per view, the head's sums and the driver's numbers
 
 
-def charge(tokens: int, text_bytes: int, cells: int, n_classes: int) -> int:
+def charge(tokens: int, text_bytes: int, cells: int, n_classes: int, *, trusts: bool = False) -> int:
     """Return the bytes that a count store is charged for.
 
     Parameters
@@ -40,6 +43,8 @@ def charge(tokens: int, text_bytes: int, cells: int, n_classes: int) -> int:
     cells : int
         The sum of `room_of` over the tokens; used above `DENSE_CLASSES` classes only.
     n_classes : int
+    trusts : bool
+        Whether the store has a column of trust.
 
     Examples
     --------
@@ -47,7 +52,8 @@ def charge(tokens: int, text_bytes: int, cells: int, n_classes: int) -> int:
     121002048
     """
     rows = tokens * COUNT_BYTES * n_classes if n_classes <= DENSE_CLASSES else cells * CELL_BYTES
-    return tokens * TOKEN_BYTES + text_bytes * TEXT_BYTES + rows + n_classes * CLASS_BYTES
+    token_bytes = TOKEN_BYTES + TRUST_BYTES * trusts
+    return tokens * token_bytes + text_bytes * TEXT_BYTES + rows + n_classes * CLASS_BYTES
 
 
 def room_of(counts: int) -> int:

@@ -9,136 +9,16 @@ does not depend on the order in which messages were learned.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamnb.base import Digest, Section, Sections, section, statement
-from streamnb.naive_bayes.statistics.budget import DENSE_CLASSES, cells_for, charge, room_of
+from streamnb.naive_bayes.statistics.budget import cells_for, charge
 from streamnb.naive_bayes.statistics.count_arrays import arrays_of, checked, located, rows_of, twice
 from streamnb.naive_bayes.statistics.decay import fade_rows
-
-
-class Counted(Protocol):
-    """The counts of one view, as the event models read them from the plain or the compiled store."""
-
-    @property
-    def rows(self) -> Mapping[str, Sequence[float]]:
-        """Return the mapping of each token to its counts per class."""
-
-    @property
-    def totals(self) -> Sequence[float]:
-        """Return the sum of all counts per class."""
-
-
-class ViewCounts:
-    """The counts of one view.
-
-    Parameters
-    ----------
-    n_classes : int
-        Every row has this many counts, in the order in which the classes first appeared.
-
-    Attributes
-    ----------
-    rows : dict of str to list of float
-        Counts per class of each token; at least one of them is above 0.
-    totals : list of float
-        Per class, the sum of its counts.
-    text_bytes, cells : int
-        What `streamnb.naive_bayes.statistics.budget.charge` is told.
-
-    Examples
-    --------
-    >>> counts = ViewCounts(n_classes=2)
-    >>> counts.add({"free": 2.0, "hi": 1.0}, class_index=1)
-    >>> counts.rows["free"], counts.totals, len(counts.rows)
-    ([0.0, 2.0], [0.0, 3.0], 2)
-    """
-
-    __slots__ = ("cells", "rows", "text_bytes", "totals")
-
-    def __init__(self, n_classes: int = 0) -> None:
-        self.rows: dict[str, list[float]] = {}
-        self.totals = [0.0] * n_classes
-        self.text_bytes = self.cells = 0
-
-    def add_class(self) -> None:
-        """Append a class without counts."""
-        self.totals.append(0.0)
-        for row in self.rows.values():
-            row.append(0.0)
-        if len(self.totals) == DENSE_CLASSES + 1:
-            self.measure()
-
-    def measure(self) -> None:
-        """Count `text_bytes` and `cells` again, after the rows have changed as a whole."""
-        self.text_bytes = sum(len(token.encode()) for token in self.rows)
-        self.cells = sum(room_of(counts_in(row)) for row in self.rows.values())
-
-    def add(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Add a message's features, all above 0 and multiplied by its weight, to the counts of one class."""
-        rows = self.rows
-        n_classes = len(self.totals)
-        total = 0.0
-        for token, f in features.items():
-            n = f * weight
-            row = rows.get(token)
-            if row is None:
-                if n == 0:  # the product underflowed, and a row needs a count above 0
-                    continue
-                rows[token] = row = [0.0] * n_classes
-                self.text_bytes += len(token.encode())
-            if n_classes > DENSE_CLASSES and n and row[class_index] == 0.0:
-                held = counts_in(row)
-                self.cells += room_of(held + 1) - room_of(held)
-            row[class_index] += n
-            total += n
-        self.totals[class_index] += total
-
-    def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
-        """Subtract a message's features from the counts of one class.
-
-        Raises
-        ------
-        ValueError
-            A count would fall below 0; nothing was changed.
-        """
-        rows = self.rows
-        for token, f in features.items():
-            row = rows.get(token)
-            if (row[class_index] if row is not None else 0.0) < f * weight:
-                raise ValueError(f"less of {token!r} was learned than would be removed; nothing was changed")
-        total = 0.0
-        for token, f in features.items():
-            n = f * weight
-            if n == 0:
-                continue
-            row = rows[token]
-            before = counts_in(row)
-            row[class_index] -= n
-            self.cells += room_of(counts_in(row)) - room_of(before)
-            total += n
-            if not any(row):
-                del rows[token]
-                self.text_bytes -= len(token.encode())
-        if can_subtract(self.totals[class_index], total):
-            self.totals[class_index] -= total
-        else:
-            self.totals[class_index] = sum_of([row[class_index] for row in rows.values()])
-
-    def merge(self, other: ViewCounts, classes: Sequence[int]) -> None:
-        """Add the counts of another view; ``classes[j]`` is the index here of its class j."""
-        n_classes = len(self.totals)
-        for token, counts in other.rows.items():
-            row = self.rows.get(token)
-            if row is None:
-                self.rows[token] = row = [0.0] * n_classes
-            for j, n in enumerate(counts):
-                row[classes[j]] += n
-        for j, n in enumerate(other.totals):
-            self.totals[classes[j]] += n
-        self.measure()
+from streamnb.naive_bayes.statistics.token_trust import TRUST_SECTION, add_trust, checked_trust
+from streamnb.naive_bayes.statistics.view_counts import ViewCounts, counts_in, is_exact, sum_of
 
 
 class CountStore:
@@ -152,6 +32,8 @@ class CountStore:
         The largest number of tokens in all views together; see `make_room`.
     bytes_max : int, optional
         The most memory that the counts may be charged for, in bytes; see `make_room`.
+    trusts : bool
+        Whether a calibrated head learns how far to trust each token.
 
     Attributes
     ----------
@@ -159,6 +41,8 @@ class CountStore:
         Number of tokens evicted so far.
     evicted_mass : float
         Sum of the counts that were evicted with them.
+    worths : dict of str to float
+        By how much the counts of a view are multiplied for `evict`; 1 if it is not named.
     fell_short : int
         Tokens whose count was smaller than the amount to unlearn, because eviction had removed part of it.
 
@@ -172,13 +56,20 @@ class CountStore:
     """
 
     def __init__(
-        self, views: Sequence[str], max_tokens: int | None = None, bytes_max: int | None = None
+        self,
+        views: Sequence[str],
+        max_tokens: int | None = None,
+        bytes_max: int | None = None,
+        *,
+        trusts: bool = False,
     ) -> None:
         self.views = {view: ViewCounts() for view in views}
+        self.trusts = trusts
         self.max_tokens = max_tokens
         self.bytes_max = bytes_max
         self.evicted_tokens = 0
         self.evicted_mass = 0.0
+        self.worths: dict[str, float] = {}
         self.fell_short = 0
 
     def __getitem__(self, view: str) -> ViewCounts:
@@ -227,20 +118,20 @@ class CountStore:
             text_bytes += view.text_bytes
             cells += view.cells
         n_classes = max((len(view.totals) for view in self.views.values()), default=0)
-        return charge(tokens, text_bytes, cells, n_classes)
+        return charge(tokens, text_bytes, cells, n_classes, trusts=self.trusts)
 
     def check_index(self) -> None:
         """Do nothing: a dict needs no check. The compiled store looks up every token in its hash table."""
 
     def evict(self, n: int) -> None:
-        """Evict the `n` tokens with the smallest counts, and correct the totals.
+        """Evict the `n` tokens with the smallest counts, times their view's worth, and correct the totals.
 
         Of equal counts the oldest go first: a token's age is the share of its view's tokens that are older. A
         hash would let a sender choose words that stay.
         """
         ranked = sorted(
-            (sum_of(row), (position << 32) // len(counts.rows), i, token)
-            for i, counts in enumerate(self.views.values())
+            (sum_of(row) * self.worths.get(name, 1.0), (position << 32) // len(counts.rows), i, token)
+            for i, (name, counts) in enumerate(self.views.items())
             for position, (token, row) in enumerate(counts.rows.items())
         )
         names = list(self.views)
@@ -250,6 +141,7 @@ class CountStore:
             view = names[i]
             counts = self.views[view]
             row = counts.rows.pop(token)
+            counts.trust.drop(token)
             for c, count in enumerate(row):
                 counts.totals[c] = max(0.0, counts.totals[c] - count)
                 if not is_exact(count):
@@ -270,12 +162,40 @@ class CountStore:
         """Multiply all counts, and drop the tokens whose counts become negligible."""
         for counts in self.views.values():
             fade_rows(counts.rows, counts.totals, factor)
+            counts.trust.fade(factor)
             counts.measure()
 
     def merge(self, other: CountStore, classes: Sequence[int]) -> None:
         """Add the counts of another store with the same views; see `ViewCounts.merge`."""
         for view, counts in self.views.items():
             counts.merge(other[view], classes)
+
+    def merge_trust(self, other: CountStore, start: float = 0.0) -> None:
+        """Add the trust that another store has learned, after its counts were merged; see `add_trust`."""
+        if self.trusts:
+            for view, counts in self.views.items():
+                add_trust(counts.trust, other[view].trust, start)
+
+    def trust_digest(self, sections: Sections | None = None) -> Digest:
+        """Return the digest of the trust of all tokens: it depends on the order of messages.
+
+        Parameters
+        ----------
+        sections : mapping of str to ndarray, optional
+            As for `digest`.
+        """
+        digest, views = Digest(), list(self.views)
+        if not self.trusts:
+            return digest
+        if sections is None:
+            held = ((i, *each) for i, view in enumerate(views) for each in self[view].trust.items())
+        else:
+            rows, trusts = rows_of(located(sections)), sections[TRUST_SECTION].tolist()
+            held = ((view, token, *trust) for (view, token, _), trust in zip(rows, trusts, strict=True))
+        for i, token, trust, squares in held:
+            if trust or squares:
+                digest.add(statement("trust", views[i], token), trust, squares)
+        return digest
 
     def digest(self, classes: Sequence[str], sections: Sections | None = None) -> Digest:
         """Return the digest of all rows and totals.
@@ -289,11 +209,13 @@ class CountStore:
             that learning changes is read then, so another thread may call this during learning.
         """
         digest = Digest()
-        views = list(self.views)
+        views, tails = list(self.views), [statement(name) for name in classes]
+        heads = [statement("count", view) for view in views]
         for view, token, row in self._rows() if sections is None else rows_of(located(sections)):
-            for class_name, n in zip(classes, row, strict=True):
+            head = heads[view] + statement(token)
+            for tail, n in zip(tails, row, strict=True):
                 if n:
-                    digest.add(statement("count", views[view], token, class_name), n)
+                    digest.add(head + tail, n)
         if sections is None:
             totals = [counts.totals for counts in self.views.values()]
         else:
@@ -315,6 +237,7 @@ class CountStore:
             ``totals`` float64 (views, C). With up to 8 classes, ``counts`` float64 (T, C). With more, only
             the counts above 0: ``cell_bounds`` uint32 (T + 1,), 0 and then for each token where its cells
             end; ``cell_classes`` uint32 (cells,), rising within a token; ``cell_counts`` float64 (cells,).
+            ``token_trust`` float32 (T, 2), if the head learns trust.
 
         Notes
         -----
@@ -335,6 +258,7 @@ class CountStore:
             "token_bytes": np.frombuffer(b"".join(tokens), np.uint8),
             "token_bounds": bounds,
             **arrays_of(rows, n_classes),
+            **({TRUST_SECTION: self._trust_array()} if self.trusts else {}),
             "totals": np.array(totals, np.float64).reshape(len(self.views), n_classes),
         }
 
@@ -348,44 +272,24 @@ class CountStore:
         """
         n_classes = n_classes if self.views else 0  # `freeze` writes 0 classes if there are no views
         frozen = checked(sections, len(self.views), n_classes)
+        trusts = checked_trust(sections, len(frozen.ends)) if self.trusts else None
         restored = [ViewCounts(n_classes) for _ in self.views]
-        for view, token, row in rows_of(frozen):
+        for i, (view, token, row) in enumerate(rows_of(frozen)):
             if token in restored[view].rows:
                 raise twice()
             restored[view].rows[token] = row
+            if trusts is not None and trusts[i].any():
+                restored[view].trust.set(token, *trusts[i].tolist())
         for view_counts, totals in zip(restored, frozen.totals.tolist(), strict=True):
             view_counts.totals = totals
             view_counts.measure()
         self.views = dict(zip(self.views, restored, strict=True))
 
+    def _trust_array(self) -> NDArray[np.float32]:
+        trusts = [counts.trust.get(token) for counts in self.views.values() for token in counts.rows]
+        return np.array(trusts, np.float32).reshape(len(trusts), 2)
+
     def _rows(self) -> Iterator[tuple[int, str, list[float]]]:
         for view, counts in enumerate(self.views.values()):
             for token, row in counts.rows.items():
                 yield view, token, row
-
-
-def counts_in(row: Sequence[float]) -> int:
-    """Return the number of counts above 0 in a row; not needed, and 0, with few classes."""
-    return len(row) - row.count(0.0) if len(row) > DENSE_CLASSES else 0
-
-
-def sum_of(row: Sequence[float]) -> float:
-    """Return the sum of a row, added from the first class to the last: the order decides the last bit."""
-    total = 0.0
-    for count in row:
-        total += count
-    return total
-
-
-def can_subtract(total: float, amount: float) -> bool:
-    """Return whether a sum minus an amount is still the sum of what is left; if not, sum that again.
-
-    Subtracting would leave the rounding error of a heavy weight in the sum. A sum of exact weights has none.
-    Beside such a sum a tiny weight may have been lost, which matters once the sum is no longer large.
-    """
-    return is_exact(total) and is_exact(amount) and 2.0 * amount <= total
-
-
-def is_exact(total: float) -> bool:
-    """Return whether a sum is a multiple of 1/256 and small enough for float64 to be exact."""
-    return total < 1 << 45 and (256.0 * total).is_integer()

@@ -16,7 +16,7 @@ import orjson
 from streamnb.base import HINT, Section, Sections, counted, section
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes.features.field_tokens import field_of
-from streamnb.naive_bayes.statistics.counts import can_subtract
+from streamnb.naive_bayes.statistics.view_counts import can_subtract
 
 
 class FieldTotal:

@@ -77,7 +77,10 @@ class Moments:
         if abs(n) <= WEIGHT_ROUNDING * weight:
             n = 0.0
         if n < 0:
-            raise ValueError(f"less of {x!r} was learned than would be removed; nothing was changed")
+            raise ValueError(
+                f"cannot unlearn {x!r}: its class's learned weight is smaller than the weight to remove; "
+                "nothing was changed"
+            )
         if n == 0:
             self.n[class_index] = self.mean[class_index] = self.squares[class_index] = 0.0
             return

@@ -62,7 +62,10 @@ class NumberBlock:
         for key in features:
             moments = self.numbers.get(key)
             if moments is None or moments.n[class_index] < weight * (1 - WEIGHT_ROUNDING):
-                raise ValueError(f"less of {key!r} was learned than would be removed; nothing was changed")
+                raise ValueError(
+                    f"cannot unlearn {key!r}: its learned weight is smaller than the weight to remove; "
+                    "nothing was changed"
+                )
 
     def remove(self, features: Mapping[str, float], class_index: int, weight: float = 1.0) -> None:
         """Unlearn named numbers. Call `check_removable` first."""

@@ -12,6 +12,10 @@ from streamnb.base import Floats
 from streamnb.naive_bayes.statistics.decay import WEIGHT_ROUNDING
 
 SCATTER_ROUNDING = 1e-12  # relative rounding error of a weight that was added and removed in another order
+NOT_LEARNED = (
+    "cannot unlearn these numbers: the learned weight of messages with just these is smaller than the weight "
+    "to remove; nothing was changed"
+)
 
 
 def covers(n: Floats, taken: Floats) -> bool:

@@ -24,7 +24,7 @@ from streamnb.naive_bayes.statistics import scatter_arrays
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN
 from streamnb.naive_bayes.statistics.inverse_scatter import InverseScatter, Inverted
 from streamnb.naive_bayes.statistics.moments import within
-from streamnb.naive_bayes.statistics.pair_weights import SCATTER_ROUNDING, covers, settle
+from streamnb.naive_bayes.statistics.pair_weights import NOT_LEARNED, SCATTER_ROUNDING, covers, settle
 
 Place = tuple[int | NDArray[np.intp], ...]
 """The index into `n`, `mean` and `squares` of all pairs of some coordinates, for one class."""
@@ -155,13 +155,13 @@ class Scatter:
         if not values:
             return
         if not all(name in self.index for name in values):
-            raise ValueError("less of these numbers was learned than would be removed; nothing was changed")
+            raise ValueError(NOT_LEARNED)
         where, v, _ = self._place(values, class_index)
         before = self.n[where].copy()
         n = before - weight
         n[np.abs(n) <= SCATTER_ROUNDING * before] = 0.0
         if bool((n < 0).any()):
-            raise ValueError("less of these numbers was learned than would be removed; nothing was changed")
+            raise ValueError(NOT_LEARNED)
         some = n > 0
         step = np.where(some, v[:, None] - self.mean[where], 0.0)
         per_n = np.divide(weight, n, out=np.zeros_like(n), where=some)
@@ -198,7 +198,7 @@ class Scatter:
             taken[where[1:]] = weight
             known = covers(self.n[class_index], taken)
         if not known:
-            raise ValueError("less of these numbers was learned than would be removed; nothing was changed")
+            raise ValueError(NOT_LEARNED)
 
     def fade(self, factor: float) -> None:
         """Multiply all weights, and drop the pairs and names whose weight becomes negligible."""

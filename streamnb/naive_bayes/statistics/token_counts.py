@@ -12,10 +12,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from streamnb.base import Digest, Section, Sections
 from streamnb.naive_bayes.statistics.absent_words import AbsentWords
-from streamnb.naive_bayes.statistics.counts import Counted, CountStore
+from streamnb.naive_bayes.statistics.counts import CountStore
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN, WEIGHT_ROUNDING, to_subtract
 from streamnb.naive_bayes.statistics.field_totals import FieldTotal, FieldTotals
 from streamnb.naive_bayes.statistics.moments import Moments
+from streamnb.naive_bayes.statistics.view_counts import Counted
 
 Rows = Mapping[str, Sequence[float]]
 
@@ -247,7 +248,8 @@ class TokenCounts(Generic[T]):
             if held < amount * (1 - WEIGHT_ROUNDING) and not (self.rounded and amount < FORGOTTEN):
                 if not self.store.evicted_tokens:
                     raise ValueError(
-                        f"less of {token!r} was learned than would be removed; nothing was changed"
+                        f"cannot unlearn {token!r}: its learned weight is smaller than the weight to remove; "
+                        "nothing was changed"
                     )
                 short += 1
             if held > 0:

@@ -40,6 +40,7 @@ GIVEN: dict[str, Any] = {
     "text": None,
     "prior": UniformPrior(),
     "head": "product",
+    "trust": False,
     "classes": ["ham", "spam"],
     "classes_max": 7,
     "max_tokens": 99,

@@ -135,3 +135,29 @@ def test_T8_parameters_out_of_range_are_refused(value: float) -> None:
         Gaussian(variance=value)
     with pytest.raises(ValueError, match="at least 0 and below 1"):
         Gaussian(robust=value)
+
+
+@pytest.mark.parametrize("robust", [1e-6, 0.05, 0.5])
+def test_a_robust_density_is_the_mixture(robust: float) -> None:
+    """``(1 - r) N(x; mean_c, var_c) + r N(x; mean, 4 v)``, near the class and far from it."""
+    moments = Moments(n_classes=2)
+    numbers = [(1.0, 0), (3.0, 0), (4.0, 0), (11.0, 1), (13.0, 1)]
+    for x, c in numbers:
+        moments.add(x, c)
+    _, pooled = moments.pooled()
+    mean = sum(x for x, _ in numbers) / len(numbers)
+
+    def normal(x: float, about: float, variance: float) -> float:
+        return math.exp(-((x - about) ** 2) / (2.0 * variance)) / math.sqrt(variance)
+
+    model, plain = Gaussian(robust=robust), Gaussian()
+    variances = plain.variances(moments, [0, 1], pooled)
+    for x in (2.0, 7.0, 12.0, 30.0):
+        expected = [
+            math.log(
+                (1.0 - robust) * normal(x, moments.mean[c], variances[c])
+                + robust * normal(x, mean, 4.0 * pooled)
+            )
+            for c in (0, 1)
+        ]
+        assert model.log_density(x, moments, [0, 1]) == pytest.approx(expected, rel=1e-10)

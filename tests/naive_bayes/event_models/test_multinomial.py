@@ -1,4 +1,4 @@
-"""The multinomial event model: token weights, likelihoods, token odds, and the features made of them."""
+"""The multinomial event model: token weights and likelihoods."""
 
 import math
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.naive_bayes.event_models.multinomial import Multinomial, against_rest, length_norm, log_weight
+from streamnb.naive_bayes.event_models.multinomial import Multinomial, log_weight
 from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSmoothing, Smoothing
-from streamnb.naive_bayes.statistics.counts import ViewCounts
+from streamnb.naive_bayes.statistics.view_counts import ViewCounts
 
 ROWS = st.dictionaries(
     st.sampled_from("abcdefgh"),
@@ -23,7 +23,8 @@ SMOOTHINGS = st.sampled_from([Laplace(1.0), Laplace(0.1), Dirichlet(10.0), Diric
 Rows = dict[str, list[float]]
 
 
-def _counts(rows: Rows, n_classes: int = 3) -> ViewCounts:
+def counts_of(rows: Rows, n_classes: int = 3) -> ViewCounts:
+    """Return the counts of one view."""
     counts = ViewCounts(n_classes)
     for token, row in rows.items():
         for c, n in enumerate(row[:n_classes]):
@@ -74,7 +75,7 @@ def test_the_likelihood_is_the_formula(
     rows: Rows, message: dict[str, float], smoothing: Smoothing, unknown: str
 ) -> None:
     """``sum f log phi_kc``, with unknown tokens only if they are smoothed."""
-    counts = _counts(rows)
+    counts = counts_of(rows)
     model = Multinomial(smoothing, "counts", unknown)  # type: ignore[arg-type]
     n, vocabulary = sum(map(sum, rows.values())), len(rows)
     for c, z in enumerate(model.log_likelihood(message, counts, [0, 1, 2])):
@@ -98,7 +99,7 @@ def test_token_by_token_it_is_the_same_sum(
     rows: Rows, message: dict[str, float], smoothing: Smoothing
 ) -> None:
     """The parts of an explanation add up to the likelihood, to the bit."""
-    counts, model = _counts(rows), Multinomial(smoothing, "counts", "smooth")
+    counts, model = counts_of(rows), Multinomial(smoothing, "counts", "smooth")
     z = [0.0, 0.0, 0.0]
     for _, parts in model.parts(message, counts, [0, 1, 2]):
         z = [value + part for value, part in zip(z, parts, strict=True)]
@@ -110,59 +111,15 @@ def test_classes_without_labels_take_no_part(rows: Rows, message: dict[str, floa
     """A declared class between two others changes no other class's likelihood."""
     spread = {token: [row[0], 0.0, row[1]] for token, row in rows.items() if row[0] + row[1]}
     model = Multinomial(Dirichlet(10.0), "counts", "smooth")
-    two = model.log_likelihood(message, _counts({t: [r[0], r[2]] for t, r in spread.items()}, 2), [0, 1])
-    assert model.log_likelihood(message, _counts(spread), [0, 2]) == two
+    two = model.log_likelihood(message, counts_of({t: [r[0], r[2]] for t, r in spread.items()}, 2), [0, 1])
+    assert model.log_likelihood(message, counts_of(spread), [0, 2]) == two
 
 
 def test_maximum_likelihood_of_an_unseen_word_is_nothing() -> None:
     """It is minus infinity for the class that never had the word, and never an exception or NaN."""
-    counts = _counts({"a": [1.0, 0.0, 0.0], "b": [0.0, 1.0, 0.0]})
+    counts = counts_of({"a": [1.0, 0.0, 0.0], "b": [0.0, 1.0, 0.0]})
     model = Multinomial(NoSmoothing(), "counts", "smooth")
     assert model.log_likelihood({"a": 2.0}, counts, [0, 1]) == [0.0, -math.inf]
     assert model.log_likelihood({"a": 1.0, "b": 1.0}, counts, [0, 1]) == [-math.inf, -math.inf]
     assert model.log_likelihood({"neurips": 1.0}, counts, [0, 1, 2]) == [-math.inf] * 3
     assert model.log_likelihood({"neurips": 1.0}, ViewCounts(2), [0, 1]) == [0.0, 0.0]
-
-
-# ---- log odds against the rest
-
-
-@given(ROWS.filter(bool), MESSAGE)
-def test_odds_are_centred_and_of_known_tokens(rows: Rows, message: dict[str, float]) -> None:
-    """Each token's log odds sum to 0 over the classes; unknown tokens are left out."""
-    odds = Multinomial().token_odds(message, _counts(rows), [0, 1, 2])
-    assert [odd.token for odd in odds] == [token for token in message if token in rows]
-    for odd in odds:
-        n_t = sum(rows[odd.token])
-        assert math.fsum(odd.d) == pytest.approx(0.0, abs=1e-12 * (1 + max(map(abs, odd.d))))
-        assert odd.f == message[odd.token]
-        assert odd.rare == pytest.approx(odd.f * n_t / (n_t + 15), rel=1e-15)
-
-
-@given(ROWS.filter(bool), MESSAGE)
-def test_two_classes_mirror_each_other(rows: Rows, message: dict[str, float]) -> None:
-    """With two classes, the odds of one are the negated odds of the other."""
-    rows = {token: row for token, row in rows.items() if row[0] + row[1]}
-    odds = Multinomial().token_odds(message, _counts(rows, 2), [0, 1])
-    for values in against_rest(odds, 2):
-        assert values[0] == -values[1]
-
-
-def test_no_known_token_says_nothing() -> None:
-    """All four features are exactly 0: unknown words are no evidence."""
-    assert against_rest([], 3) == [[0.0] * 3] * 4
-    assert length_norm(0.0) == 1.0
-
-
-def test_a_worked_example() -> None:
-    """One token, seen 3 times in one class and once in the other, computed by hand."""
-    counts = _counts({"a": [3.0, 1.0, 0.0], "b": [1.0, 2.0, 0.0]}, 2)
-    (odd,) = Multinomial(Laplace(0.1)).token_odds({"a": 1.0}, counts, [0, 1])
-    d = math.log(3.1 / 4.3) - math.log(1.1 / 3.3)  # centred already: the other is its mirror
-    assert odd.d == pytest.approx([d, -d], rel=1e-14)
-    z, rare = 2**0.7, 4 / 19
-    x, q, rare_x, rare_q = against_rest([odd], 2)
-    assert x[0] == pytest.approx(d / z, rel=1e-14)
-    assert q[0] == pytest.approx(d * d / 4 / z, rel=1e-14)
-    assert rare_x[0] == pytest.approx(rare * d / z, rel=1e-14)
-    assert rare_q[0] == pytest.approx(rare * d * d / 2 / z, rel=1e-14)

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from streamnb import NaiveBayes, load
 from streamnb.base import Label
 from streamnb.naive_bayes.event_models.priors import FixedPrior, LearnedPrior, UniformPrior
-from streamnb.naive_bayes.event_models.smoothing import Dirichlet, Laplace, NoSmoothing
+from streamnb.naive_bayes.event_models.smoothing import (
+    Dirichlet,
+    Laplace,
+    LaplacePerToken,
+    NoSmoothing,
+    TokenSmoothing,
+)
 
 COUNTS = st.lists(
     st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)).filter(any), min_size=1, max_size=40
@@ -138,3 +144,34 @@ def test_a_fixed_prior_is_what_was_given() -> None:
         for value in FixedPrior({"ham": 3.0, "spam": 1.0}).log_p(["spam", "ham", "new"], [5.0, 3.0, 1.0])
     ]
     assert p == pytest.approx([0.25, 0.75, 0.1], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "smoothing", [Laplace(0.3), LaplacePerToken({"win": 0.5, "the": 3.0}, 0.2), Dirichlet(7.0), NoSmoothing()]
+)
+@pytest.mark.parametrize("scale", [0.25, 1.0, 64.0])
+def test_counts_and_pseudo_counts_that_grow_alike_give_the_same_share(
+    smoothing: TokenSmoothing, scale: float
+) -> None:
+    """In a model that forgets, a message of now has the weight `scale`, and so has each pseudo-count."""
+
+    def share(by: float) -> float:
+        n_kc, n_k, n_c, n, vocabulary = 2.0 * by, 3.0 * by, 40.0 * by, 90.0 * by, 25
+        count = n_kc + smoothing.pseudo_count(n_k, n, vocabulary, by)
+        return count / (n_c + smoothing.pseudo_total(vocabulary, by))
+
+    assert share(scale) == pytest.approx(share(1.0), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("given_as", "labels"),
+    [({"true": 9.0, "false": 1.0}, [True, False]), ({"1": 9.0, "0": 1.0}, [1, 0])],
+)
+def test_F13_a_prior_by_the_text_of_a_label_is_that_by_the_label(
+    given_as: dict[str, float], labels: list[Label]
+) -> None:
+    """A file and a snapshot hold labels as JSON writes them."""
+    by_label = dict(zip(labels, given_as.values(), strict=True))
+    for prior in (FixedPrior(given_as), FixedPrior(by_label)):
+        assert prior.p == given_as
+        assert prior.log_p(labels, [5.0, 5.0]) == pytest.approx([math.log(0.9), math.log(0.1)], rel=1e-12)

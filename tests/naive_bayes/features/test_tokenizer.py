@@ -591,3 +591,8 @@ def test_a_colon_cannot_be_in_a_prefix(reader: TextReader) -> None:
     with pytest.raises(ValueError, match="'dc:title' cannot be a prefix"):
         replace(reader, fields=("dc:title",), prefix=True)
     assert replace(reader, fields=("dc:title",)).fields == ("dc:title",)
+
+
+def test_every_two_neighbours_of_a_script_without_spaces_are_a_pair() -> None:
+    """Not only every other two."""
+    assert Tokenizer().read("你好吗呢").tokens == ["你", "你好", "好", "好吗", "吗", "吗呢", "呢"]

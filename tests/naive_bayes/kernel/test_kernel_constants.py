@@ -13,10 +13,11 @@ import pytest
 from streamnb.naive_bayes import _kernel
 from streamnb.naive_bayes._kernel.driven import DrivenModel, DrivenView
 from streamnb.naive_bayes.event_models import Gaussian, Multinomial
-from streamnb.naive_bayes.event_models.multinomial import VIEW_FEATURES, log_weight
+from streamnb.naive_bayes.event_models.multinomial import log_weight
 from streamnb.naive_bayes.features import alphabet
 from streamnb.naive_bayes.features.entities import Whole
 from streamnb.naive_bayes.features.readers import Block
+from streamnb.naive_bayes.posterior.against_rest import VIEW_FEATURES
 
 KERNEL = Path(_kernel.__file__).parent
 SOURCES = {path.name: path.read_text() for path in KERNEL.glob("*.p[xy][dx]")}
@@ -55,7 +56,7 @@ def test_the_driver_uses_of_a_view_what_its_protocol_lists() -> None:
 
 def test_constants_of_the_compiler_are_the_plain_ones() -> None:
     """The import of the driver compares them too, with the code that was compiled."""
-    assert _constant("multinomial.pxd", "VIEW_FEATURES") == VIEW_FEATURES
+    assert _constant("against_rest.pxd", "VIEW_FEATURES") == VIEW_FEATURES
     assert _constant("readers.pxd", "LOG_WEIGHT_OF_ONE") == 256 * log_weight(1.0)
 
 

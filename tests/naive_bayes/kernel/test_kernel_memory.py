@@ -123,6 +123,51 @@ def test_an_index_that_is_not_of_the_rows_is_refused(damage: str) -> None:
         _restored_and_checked(restored, sections)
 
 
+def test_slots_are_refused_from_the_first_row_that_does_not_exist() -> None:
+    """At a start, before anything is looked up: each bound of a hostile index, by one."""
+    rows, sections = 200, _read(_grown(200).freeze())
+    index = sections["index"]
+    mask = np.uint32(len(index) - 1)
+    used = np.flatnonzero(index)
+
+    past = index.copy()
+    past[used[0]] = (past[used[0]] & ~mask) | np.uint32(rows + 1)
+    full = np.zeros(256, np.uint32)
+    full[:rows] = np.arange(1, rows + 1)
+    version, seed, *_ = sections["index_state"].tolist()
+    moving = np.array([version, seed, rows + 1, rows + 1], np.uint64)
+    assert rows * 10 > len(full) * 7
+    for name, damaged in (("index", past), ("index", full), ("index_state", moving)):
+        restored = _kernel.CountStore(["words", "pairs"])
+        with pytest.raises(SnapshotError, match="index"):
+            restored.restore(sections | {name: damaged}, 2)
+    last = np.array([version, seed, rows, rows], np.uint64)
+    _restored_and_checked(_kernel.CountStore(["words", "pairs"]), sections | {"index_state": last})
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_halves_of_surrogate_pairs_are_no_text(compiled: bool) -> None:
+    """As CESU-8 writes a character beyond the first plane; UTF-8 has four bytes for it."""
+    kind: type[_kernel.CountStore | CountStore] = _kernel.CountStore if compiled else CountStore
+    store = CountStore(["words"])
+    store.add_class()
+    store["words"].add({"abcdef": 1.0, "\U0001f600..": 1.0}, 0)
+    sections = store.freeze()
+    blob = sections["token_bytes"].copy()
+    kind(["words"]).restore(dict(sections), 1)
+    for half in (b"\xed\xa0\xbd\xed\xb8\x80", b"...\xed\xb8\x80", b"\xed\xa0\x80..."):
+        blob[:6] = list(half)
+        with pytest.raises(SnapshotError):
+            kind(["words"]).restore(dict(sections) | {"token_bytes": blob}, 1)
+
+
+def test_F19_each_store_draws_a_seed_of_its_own() -> None:
+    """A sender who has the source does not know which tokens collide."""
+    seeds = {int(_grown(3).freeze()["index_state"][1]) for _ in range(20)}
+    assert len(seeds) == 20
+    assert min(seeds) > 0
+
+
 def test_an_index_of_another_hash_is_built_anew() -> None:
     """A later version may hash otherwise; its rows are the same."""
     store = _grown(200)
@@ -178,8 +223,12 @@ except MemoryError:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the limit needs the memory in use")
 @pytest.mark.parametrize(
     "learn",
-    ['model.learn_one(late, "x", at=64.0)', 'model.learn_many([late, late], ["x", "x"], at=[64.0, 64.0])'],
-    ids=["one", "many"],
+    [
+        'model.learn_one(late, "x", at=64.0)',
+        'model.learn_many([late, late], ["x", "x"], at=[64.0, 64.0])',
+        'model.learn_many([late, {"text": "soon"}], ["x", "x"], at=[64.0, 200.0])',
+    ],
+    ids=["one", "many", "many of which a later one moves it further"],
 )
 def test_F21_sums_and_landmark_move_together_when_memory_runs_out(learn: str) -> None:
     """The late message moves the landmark; then there is no room for its words."""

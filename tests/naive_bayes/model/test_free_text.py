@@ -39,7 +39,7 @@ def test_N5_a_category_that_is_new_in_most_messages_is_warned_of_once(
 
     learn(0, MESSAGES - 2)
     with pytest.warns(
-        UserWarning, match=r"the category `subject` has 100 values in 100 messages.*text="
+        UserWarning, match=r"the category `subject` has 100 different values in 100 messages.*text="
     ) as found:
         learn(MESSAGES - 2, MESSAGES)
     assert len(found) == 1

@@ -163,9 +163,22 @@ def test_F21_a_refused_subtraction_leaves_no_classes_behind() -> None:
     other.learn_one("lunch", "x")
     other.learn_one("noon", "y")
     other.unlearn_one("noon", "y")
-    with pytest.raises(ValueError, match=r"less of .* was learned than would be removed"):
+    with pytest.raises(ValueError, match=r"cannot unlearn .* than the weight to remove"):
         model.subtract(other)
     assert list(model.class_counts_) == ["x"]
+
+
+def test_a_subtraction_brings_no_more_classes_than_are_allowed() -> None:
+    """A class of which all was unlearned is still one; with it, the next label was an IndexError."""
+    model, other = (NaiveBayes([View("words", Words())], classes_max=1) for _ in range(2))
+    model.learn_one({"text": "win"}, "x")
+    other.learn_one({"text": "win"}, "y")
+    other.unlearn_one({"text": "win"}, "y")
+    with pytest.raises(ValueError, match="more than 1 classes; nothing was subtracted"):
+        model.subtract(other)
+    assert list(model.class_counts_) == ["x"]
+    with pytest.raises(ValueError, match="'z' would be one class more"):
+        model.learn_one({"text": "win"}, "z")
 
 
 @pytest.mark.parametrize("make", [GaussianNB, GaussianDiscriminant])

@@ -188,7 +188,7 @@ def test_unlearning_what_does_not_wait_changes_nothing() -> None:
     """A number of another class or weight, or another number, is refused."""
     edges, _ = _learned([(1.0, 0, 1.0)])
     for number in ((1.0, 1, 1.0), (1.0, 0, 2.0), (2.0, 0, 1.0)):
-        with pytest.raises(ValueError, match="than would be removed"):
+        with pytest.raises(ValueError, match="not learned with this weight"):
             edges.unlearn(*number)
     assert edges.waiting == [(1.0, 0, 1.0)]
 

@@ -16,7 +16,8 @@ from streamnb.base.frozen import Section
 from streamnb.errors import SnapshotError
 from streamnb.naive_bayes import _kernel
 from streamnb.naive_bayes.event_models.multinomial import log_weight
-from streamnb.naive_bayes.statistics.counts import CountStore, ViewCounts
+from streamnb.naive_bayes.statistics.counts import CountStore
+from streamnb.naive_bayes.statistics.view_counts import ViewCounts
 
 CLASSES = ["ham", "spam", "other"]
 VIEWS = ["words", "pairs"]
@@ -170,7 +171,7 @@ def test_removing_too_much_changes_nothing(
         if token != last:
             store["words"].add({token: f}, c)
     before = _hex(store)
-    with pytest.raises(ValueError, match="than would be removed"):
+    with pytest.raises(ValueError, match="smaller than the weight to remove"):
         store["words"].remove(features, c)
     assert _hex(store) == before
 
