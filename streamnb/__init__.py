@@ -9,9 +9,9 @@
 
 A record's path through the packages: `transports` reads it, `wire` decodes it to a message, `naive_bayes`
 scores and learns the message, `wire` encodes the score, `transports` publishes it. `engine` is the loop
-around these steps, and `storage` keeps what was learned. `evaluation` measures scores. `config` builds all
-of it from a settings file, and `cli` is the command line. `base` has the values and Protocols that they
-share.
+around these steps, and `storage` keeps what was learned. `evaluation` measures scores. `config` builds
+the engine from a settings file, and `cli` is the command line. `base` has the values and Protocols that all
+packages share.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from streamnb.naive_bayes import Laplace as Laplace
     from streamnb.naive_bayes import LaplacePerToken as LaplacePerToken
     from streamnb.naive_bayes import LearnedPrior as LearnedPrior
+    from streamnb.naive_bayes import Markov as Markov
     from streamnb.naive_bayes import Multinomial as Multinomial
     from streamnb.naive_bayes import MultinomialNB as MultinomialNB
     from streamnb.naive_bayes import Multivariate as Multivariate
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from streamnb.naive_bayes import NoSmoothing as NoSmoothing
     from streamnb.naive_bayes import Number as Number
     from streamnb.naive_bayes import Numbers as Numbers
+    from streamnb.naive_bayes import Shapes as Shapes
+    from streamnb.naive_bayes import Strings as Strings
     from streamnb.naive_bayes import Terms as Terms
     from streamnb.naive_bayes import Tokenizer as Tokenizer
     from streamnb.naive_bayes import UniformPrior as UniformPrior
@@ -87,6 +90,7 @@ __all__ = [
     "Laplace",
     "LaplacePerToken",
     "LearnedPrior",
+    "Markov",
     "Multinomial",
     "MultinomialNB",
     "Multivariate",
@@ -95,6 +99,8 @@ __all__ = [
     "Number",
     "Numbers",
     "Scores",
+    "Shapes",
+    "Strings",
     "Terms",
     "Tokenizer",
     "UniformPrior",

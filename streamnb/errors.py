@@ -54,6 +54,10 @@ class TransportError(StreamnbError):
     exit_code = 69
 
 
+class MissingTopicError(TransportError):
+    """A topic does not exist, or exists no longer."""
+
+
 class PositionError(TransportError):
     """The log no longer holds the position to resume from, so records may have been lost.
 

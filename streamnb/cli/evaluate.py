@@ -45,8 +45,8 @@ def evaluate(
     feedback: Annotated[
         Mode,
         typer.Option(
-            help="Which labels the model learns. immediate: all. delayed: those of the first --taught "
-            "messages, and none after them. partial: a random --share of all. For late labels use --delay."
+            help="Which labels the model learns. immediate: all. delayed: only those of the first "
+            "--taught messages. partial: a random --share of all. For labels that come late use --delay."
         ),
     ] = "immediate",
     taught: Annotated[

@@ -21,9 +21,9 @@ def explain(
 ) -> None:
     """Explain how a snapshot's model scores a text.
 
-    Prints each class's posterior, then what each token contributes for the likeliest class and against the
-    second. The contributions add up to the number after the names of the two classes: the logarithm of the
-    ratio of their posteriors, before the calibrated head's correction for wrong labels.
+    Prints each class's posterior, then what each token contributes for the likeliest class and against
+    the second. The line with the names of these two classes has the sum of all contributions: the
+    logarithm of the ratio of their posteriors, before the calibrated head's correction for wrong labels.
     """
     from streamnb.config import (
         build_decoder,

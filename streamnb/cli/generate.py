@@ -66,7 +66,8 @@ def lines(settings: Settings, model: NaiveBayes, n: int, seed: int) -> Iterator[
     except ValueError as error:
         raise DataError(
             f"No messages can be drawn: {error}.",
-            "Use a model that has learned labels and reads only words, categories, flags and numbers.",
+            "Use a model that has learned labels, whose views read only words, strings, categories, flags or "
+            "numbers, with no field read by two views.",
         ) from error
 
 

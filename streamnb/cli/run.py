@@ -58,7 +58,9 @@ def run(
     logging.captureWarnings(capture=True)  # the model's, of a category that is text
     logging.getLogger("kafka").setLevel(logging.WARNING if verbose else logging.CRITICAL)
     if not compiled:
-        logging.getLogger("streamnb").warning("plain Python, about fifty times slower: %s", reason)
+        logging.getLogger("streamnb").warning(
+            "the model runs in plain Python, fifty to eighty times slower: %s", reason
+        )
     settings = load_settings(config, changes or ())
     begin = None if begin_from is None else grown(settings, load_snapshot(begin_from), begin_from)
     metrics = Metrics()

@@ -188,7 +188,10 @@ def tune(
     figures += [one.judgement.figures(one.model.classes_) for one in contenders[1:]]
     losses = [math.inf if math.isnan(one.log_loss) else one.log_loss for one in figures]
     if min(losses) == math.inf:
-        raise DataError("No message of the first part can be judged.", "Pass more data, or a larger --part.")
+        raise DataError(
+            "In the first part, no labelled message has a class that was learned before it.",
+            "Pass more data, or a larger --part.",
+        )
     best = losses.index(min(losses))  # the given settings win a tie: they are first
     two = [Contender(GIVEN, contenders[0].model, Prequential(warm_up=0))]
     if best:

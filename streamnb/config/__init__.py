@@ -8,7 +8,7 @@ here. `Settings` collects them all. The package must not know the command line.
 - `models`: builds a model and a decoder from settings, or restores both from a snapshot; `growing`: gives a
   snapshot the views of other settings.
 - `engines`: settings to transports, a snapshot directory and an engine; `checks`: what `streamnb check`
-  does, with `newest` for the records; `buffers`: how much memory all of them may take.
+  does, with `newest` for the records; `buffers`: how much memory an engine may take.
 """
 
 from streamnb.config.buffers import buffer_bytes_max

@@ -78,7 +78,7 @@ def buffer_bytes_max(settings: Settings) -> dict[str, int]:
     >>> from streamnb.config.endpoints import KafkaInput, KafkaOutput
     >>> settings = Settings(source=KafkaInput(("mail",)), sink=KafkaOutput("scores"))
     >>> {name: size >> 20 for name, size in buffer_bytes_max(settings).items()}
-    {'poll': 8, 'fetched': 16, 'decompressed': 64, 'scores': 16, 'dead letters': 0}
+    {'poll': 8, 'fetched': 8, 'decompressed': 32, 'scores': 8, 'dead letters': 0}
     """
     return {
         "poll": POLL_BYTES_MAX,

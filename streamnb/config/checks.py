@@ -74,13 +74,13 @@ def _snapshots(settings: Settings) -> str:
     newest = inspect_directory(Path(settings.snapshots.directory))
     starting_point(newest, None, settings.engine.start)
     if newest is None:
-        return f"{settings.snapshots.directory} is empty: a first start, from {settings.engine.start}"
+        return f"{settings.snapshots.directory} is empty: the engine starts at {settings.engine.start}"
     statistics = {
         "message": build_decoder(settings).state_settings(),
         "model": build_model(settings).state_settings(),
     }
     check_statistics(newest, statistics)
-    return f"{settings.snapshots.directory} resumes from number {newest.sequence}"
+    return f"the engine resumes from snapshot {newest.sequence} in {settings.snapshots.directory}"
 
 
 def _topics(

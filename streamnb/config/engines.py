@@ -235,7 +235,7 @@ def build_engine(
     watch = build_drift_watch(settings)
     slow = slow_parts(settings, built)
     if slow and compiled:  # without the kernel everything is slow, and the command has logged that
-        _log.warning("slow, up to some hundred times: message by message because of %s", ", ".join(slow))
+        _log.warning("the model is up to 100 times slower than compiled code, because of %s", ", ".join(slow))
     metrics.note_slow(slow)
     memory_parts = memory_bytes_max(settings)
     _log.info(

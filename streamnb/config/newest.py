@@ -108,7 +108,11 @@ class _Looked:
         label, total = self._decoder.fields.label, self._labels.total()
         names = [f"{name} ({n})" for name, n in self._labels.most_common(LABELS)]
         names += ["..."] * (len(self._labels) > LABELS)
-        labelled = f"{total} have a label: {', '.join(names)}" if total else f"none has the label `{label}`"
+        labelled = (
+            f"{total} have a label: {', '.join(names)}"
+            if total
+            else f"none has a label in the field `{label}`"
+        )
         return "; ".join(
             [f"{self._messages} of the {which} {read} records are messages", *refused, *lacking, labelled]
         )

@@ -39,7 +39,7 @@ FIXED: Mapping[str, object] = {
     "snapshots.failures_max": 3,
     "sink.in_flight_max": 20_000,
     "dead_letters.sink.in_flight_max": 20_000,
-    "source.decompressed_bytes_max": 64 << 20,
+    "source.decompressed_bytes_max": 32 << 20,
     "source.line_bytes_max": 64 << 20,
     "guard.window_records": 10_000,
     "evaluation.window_messages": 1_000,

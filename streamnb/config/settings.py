@@ -49,6 +49,8 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         In every score.
     head : {"calibrated", "product"}, optional
         By default calibrated if some view reads text.
+    trust : bool
+        Whether the calibrated head also learns how far to trust each token; the product head has no trust.
     classes : tuple of str
         Declared before anything is learned; others may appear.
     classes_max : int or None
@@ -63,6 +65,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str = "streamnb"
     head: HeadKind | None = None
+    trust: bool = True
     classes: tuple[str, ...] = ()
     classes_max: int | None = 32
     bytes_max: int | None = 256 << 20

@@ -107,12 +107,9 @@ class Engine:
         self._catch_up = self.recovery.run(begin_from)
         while not self._stopping:
             self._take_added()
-            batches = self._poll()  # 1.
-            with delivery.transaction(batches):
-                for records in batches:
-                    self._process(records)  # 2. to 5.
+            n = self._process_all(self._poll())  # 1. to 5.
             # Scores of a slow stream are committed after each poll; a fast one waits less often for brokers.
-            if sum(map(len, batches)) < self.settings.batch_records_max or delivery.is_old():
+            if n < self.settings.batch_records_max or delivery.is_old():
                 self._commit()
             if not delivery.is_open():
                 self.snapshots.tend()  # 6. and 7.
@@ -141,7 +138,9 @@ class Engine:
         """Read partitions that were added to the topic too."""
         if added := self.source.added():
             self.progress.open_accounts(added)
-            _log.info("added: %s", positions({one: self.progress.accounts[one] for one in added}))
+            _log.info(
+                "new partitions are read: %s", positions({one: self.progress.accounts[one] for one in added})
+            )
 
     def _poll(self) -> list[RecordBatch]:
         """Poll; if the log does not hold the position, name the cause, which may be a re-created topic.
@@ -163,6 +162,16 @@ class Engine:
             # If the source cannot be asked now, the snapshot that follows asks again.
             is_same_log(self.source, self.progress.identity)
         self.delivery.commit()
+
+    def _process_all(self, batches: list[RecordBatch]) -> int:
+        """Process what a poll returned, and return the number of records.
+
+        The records are not kept: a variable of the loop would hold them beside those of the next poll.
+        """
+        with self.delivery.transaction(batches):
+            for records in batches:
+                self._process(records)
+        return sum(map(len, batches))
 
     def _process(self, records: RecordBatch) -> None:
         try:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 
 from streamnb.base import Clock, Partition, Source
 from streamnb.engine.metrics import Metrics
-from streamnb.errors import TransportError
+from streamnb.errors import MissingTopicError, TransportError
 
 LOOK_INTERVAL_S = 10.0
+WARN_INTERVAL_S = 60.0  # while the lag stays unknown: a broker may be away, or a topic deleted, for days
+GONE_S = 60.0  # a broker that has just started may not know a topic that exists
 WAIT_S = 5.0  # at the end of a run: a stop has 20 s for everything
 Offsets = Mapping[Partition, int]
 _log = logging.getLogger("streamnb.engine")
@@ -40,9 +42,21 @@ class Lag:
         self._due_s = 0.0
         self._since: dict[Partition, tuple[int, float]] = {}  # each end, and when it was first seen
         self._warned: dict[Partition, int] = {}
+        self._failures = 0  # since the last time that the lag was known
+        self._failure_logged_s = 0.0
+        self._missing_since_s: float | None = None
+        self._gone: MissingTopicError | None = None
 
     def tend(self, next_offsets: Callable[[], Offsets]) -> None:
-        """Begin to look up the lag, if `LOOK_INTERVAL_S` have passed since the last time; never wait."""
+        """Begin to look up the lag, if `LOOK_INTERVAL_S` have passed since the last time; never wait.
+
+        Raises
+        ------
+        MissingTopicError
+            For `GONE_S` the brokers have answered that a topic does not exist: nothing will arrive any more.
+        """
+        if self._gone is not None:
+            raise self._gone
         if self._clock.monotonic_s() >= self._due_s:
             self._ask(None, next_offsets())
 
@@ -59,7 +73,10 @@ class Lag:
         self._ask(None, next_offsets, at_end=at_end)
         with self._turn:
             if not self._turn.wait_for(lambda: self._work is None and not self._busy, WAIT_S):
-                _log.warning("the brokers did not take the last offsets for lag tools within %.0f s", WAIT_S)
+                _log.warning(
+                    "the last offsets were not committed within %.0f s; only lag tools need them",
+                    WAIT_S,
+                )
 
     def close(self) -> None:
         """Drop what was not begun, and wait `WAIT_S` at most for the rest. Closing twice does nothing."""
@@ -92,13 +109,33 @@ class Lag:
                 if kept is not None:
                     self._source.commit(kept)
                 self._look(next_offsets, at_end=at_end)
-            except (
-                TransportError
-            ) as error:  # the lag is only shown; a poll will raise if the brokers are gone
-                _log.warning("the lag is not known: %s", error)
+                self._failures, self._missing_since_s = 0, None
+            except TransportError as error:
+                self._note(error)
             except Exception:  # noqa: BLE001 - a defect in what is only shown must not end the stream
                 if not self._closed:  # the source may be closed under a request that takes too long
                     _log.exception("the lag is not known")
+
+    def _note(self, error: TransportError) -> None:
+        """Log the first of several failures, and then one per minute: a poll will raise if it matters.
+
+        For a topic that was deleted, a client's poll waits and never raises.
+        """
+        self._failures += 1
+        now_s = self._clock.monotonic_s()
+        if not isinstance(error, MissingTopicError):
+            self._missing_since_s = None
+        elif self._missing_since_s is None:
+            self._missing_since_s = now_s
+        elif now_s >= self._missing_since_s + GONE_S:
+            self._gone = error
+        if self._failures == 1:
+            _log.warning("the lag is not known: %s", error)
+        elif now_s >= self._failure_logged_s + WARN_INTERVAL_S:
+            _log.warning("the lag is still not known, after %d requests: %s", self._failures, error)
+        else:
+            return
+        self._failure_logged_s = now_s
 
     def _look(self, next_offsets: Offsets, *, at_end: bool) -> None:
         ends = self._source.end_offsets() or {}

@@ -72,7 +72,7 @@ class Metrics:
         )
         self.slow = Gauge(
             "streamnb_slow",
-            "1 per setting that keeps the model from compiled code",
+            "1 per view or setting that makes scoring slow",
             ["because"],
             registry=self.registry,
         )
@@ -100,12 +100,12 @@ class Metrics:
         )
         self.ready = Gauge(
             "streamnb_ready",
-            "1 once the ends that the log had at the start are reached",
+            "1 once all records that the log held at the start are read",
             registry=self.registry,
         )
         self.replayed = Counter(
             "streamnb_replayed_records",
-            "Records read until then: those after the snapshot",
+            "Records read from the start until streamnb_ready became 1",
             registry=self.registry,
         )
         self.lag = Gauge(

@@ -32,7 +32,7 @@ _DETAILS = {
 }
 _CUT = (
     "and lists only the likeliest class. Shorten the class names, set a lower `output.top_classes`, or raise "
-    "the limit of topic and client as well."
+    "`output.bytes_max` together with the limits of the topic and of the client."
 )
 
 

@@ -137,9 +137,9 @@ def _published_elsewhere(
     if past:
         places = ", ".join(f"{one} @ {at}" for one, at in sorted(past.items()))
         _log.warning(
-            "An engine with other snapshots published scores exactly once under the group %s, up to %s. The "
-            "records before are learned, and their scores are not published again; another `source.group` "
-            "would publish them.",
+            "An engine with other snapshots published scores exactly once under the group %s, up to %s. "
+            "Records below these offsets are learned, but their scores are not published again. To publish "
+            "them, set another `source.group`.",
             group,
             places,
         )

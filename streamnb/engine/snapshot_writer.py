@@ -16,7 +16,7 @@ from typing import NamedTuple
 from streamnb.base import Accounts, Clock, Snapshot, SnapshotStore
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.settings import Pace, SnapshotSettings
-from streamnb.errors import StorageError, TransportError
+from streamnb.errors import PathError, StorageError, TransportError
 
 _log = logging.getLogger("streamnb.snapshot_writer")
 
@@ -116,7 +116,11 @@ class SnapshotWriter:
         if self._in_flight is None or not self._in_flight[1].done():
             return None
         (accounts, future), self._in_flight = self._in_flight, None
-        sequence = future.result()
+        try:
+            sequence = future.result()
+        except PathError as error:
+            # The path was right at the start, so the disk behind it has changed, not the settings.
+            raise StorageError(error.what, error.hint) from error
         self._failures = 0
         self._metrics.snapshots.labels("kept").inc()
         return Kept(sequence, accounts)
@@ -148,7 +152,7 @@ class SnapshotWriter:
     ) -> int:
         if not confirm():
             raise UnconfirmedError(
-                "No snapshot was kept, because the source does not tell whether its log is still the same.",
+                "No snapshot was written: no broker confirmed that cluster and topics are still the same.",
                 "Check that its brokers run; the last snapshot stays in force.",
             )
         return self.store.write(replace(snapshot, digest=digest()))

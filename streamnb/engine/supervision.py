@@ -12,10 +12,11 @@ from streamnb.engine.engine import Engine
 from streamnb.engine.settings import Summary
 from streamnb.engine.signals import StopOnSignals
 from streamnb.engine.watchdog import Watchdog
-from streamnb.errors import PositionLostError, TransactionError, TransportError
+from streamnb.errors import MissingTopicError, PositionLostError, TransactionError, TransportError
 
 BUDGET_S = 120.0
 PAUSE_S = 1.0
+_PASSING = (TransportError, MissingTopicError)  # of a broker that starts: not their other subclasses
 _log = logging.getLogger("streamnb.supervision")
 
 
@@ -64,10 +65,10 @@ def supervise(build: Callable[[], Engine], begin_from: Snapshot | None = None) -
             allowed = engine.settings.on_data_loss == "skip" and engine.summary.records
             if engine.stopping or not allowed:
                 raise
-            _log.warning("going on behind the missing records: %s", error.what)
+            _log.warning("continuing after the missing records: %s", error.what)
         except TransportError as error:
             lost = isinstance(error, TransactionError)
-            if not lost and (not budget.is_running() or type(error) is not TransportError):
+            if not lost and (not budget.is_running() or type(error) not in _PASSING):
                 raise
             if lost:
                 budget.note_failure(engine.delivery.unconfirmed)

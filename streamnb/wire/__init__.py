@@ -1,6 +1,6 @@
 """The formats that other programs send and read: records decoded to messages, scores encoded to JSON.
 
-`message` decodes records; `field_values` reads a single field, and `json_faults` says what is wrong with a
+`message` decodes records; `field_values` reads a single field, and `json_faults` names what is wrong with a
 record. `score` encodes scores: `abstention` withholds predictions, `top_classes` chooses the classes that a
 score lists, `cut` shortens a score that is too large, `template` writes the rows of a batch, and `_template`
 is its compiled twin, used if it was built.

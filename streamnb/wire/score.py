@@ -57,7 +57,9 @@ class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Raise ``ValueError`` for a number out of its range, or a limit that a cut score may exceed."""
         if self.bytes_max < 2 * KEY_BYTES_MAX:
-            raise ValueError(f"`bytes_max` must be at least {2 * KEY_BYTES_MAX}: a key takes half of it")
+            raise ValueError(
+                f"`bytes_max` must be at least {2 * KEY_BYTES_MAX}: a key alone may have {KEY_BYTES_MAX}"
+            )
         if self.explanation < 0:
             raise ValueError("`explanation` must not be below 0")
         if self.top_classes < 1:

@@ -233,7 +233,7 @@ snapshots = {{ directory = "{tmp_path}/snapshots" }}
     done = streamnb("run", str(config), "--until-end")
 
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count(b"the category `subject` has 200 values in 200 messages") == 1
+    assert done.stderr.count(b"the category `subject` has 200 different values in 200 messages") == 1
     assert b" WARNING py.warnings: " in done.stderr
 
 

@@ -14,6 +14,7 @@ import pytest
 from streamnb import TEXT_ONLY, NaiveBayes
 from streamnb.cli import exits
 from streamnb.errors import SettingsError
+from tests.support.commands import forked_streamnb
 from tests.support.streams import lines_of
 
 SPAM = str(Path(__file__).parents[2] / "configs" / "spam.toml")
@@ -45,13 +46,16 @@ PRINTING = {
 }
 
 
+def words_of(command: str) -> list[str]:
+    """Return the words of a process: Python itself for `score`, otherwise a fork that has imported all."""
+    return [*(STREAMNB if command == "score" else forked_streamnb()), *PRINTING[command]]
+
+
 @pytest.mark.parametrize("command", PRINTING)
 def test_a_full_standard_output_is_one_sentence_and_exit_code_74(command: str, folder: Path) -> None:
     """It was a traceback and exit code 1."""
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [*STREAMNB, *PRINTING[command]], cwd=folder, stdout=full, stderr=subprocess.PIPE, check=False
-        )
+        done = subprocess.run(words_of(command), cwd=folder, stdout=full, stderr=subprocess.PIPE, check=False)
 
     assert done.returncode == 74
     assert done.stderr.startswith(b"streamnb: Cannot write standard output: No space left on device. ")
@@ -63,9 +67,7 @@ def test_a_reader_that_has_exited_ends_a_command_quietly(command: str, folder: P
     """As `streamnb score ... | head` does: exit code 0, and nothing on standard error."""
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(
-        [*STREAMNB, *PRINTING[command]], cwd=folder, stdout=writing, stderr=subprocess.PIPE, check=False
-    )
+    done = subprocess.run(words_of(command), cwd=folder, stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
 
     assert (done.returncode, done.stderr) == (0, b"")
@@ -200,6 +202,9 @@ def test_a_traceback_that_no_file_can_hold_is_printed(
         (RuntimeError("can't start new thread"), 74),
         (OSError(24, "Too many open files"), 74),
         (SystemExit(75), 75),
+        (SystemExit(None), 0),
+        (SystemExit("a text, which is no code"), 70),
+        (KeyboardInterrupt(), 130),
     ],
 )
 def test_an_exception_has_the_exit_code_of_its_cause(

@@ -16,6 +16,7 @@ from streamnb.config import Settings, build_model, load_settings
 from streamnb.errors import DataError, SettingsError
 from streamnb.evaluation import Contender, Prequential, beside_the_first, compare, evaluate
 from streamnb.naive_bayes.features.readers import WordPairs, Words
+from streamnb.naive_bayes.features.shapes import Shapes
 from streamnb.naive_bayes.features.tokenizer import Tokenizer
 from tests.cli.test_cli import SPAM, streamnb
 from tests.support.streams import lines_of
@@ -102,6 +103,7 @@ def test_tokens_stay_tokens_on_the_way_to_vowpalwabbit() -> None:
     line = our_tokens([Words(), WordPairs()], Tokenizer())
     assert line("a:b | c").count("|") == 2
     assert line("win: now") == "|a win %3a now |b win%20%3a %3a%20now"
+    assert our_tokens([Words(), Shapes()], Tokenizer())("WIN: 1000") == "|a win %3a 1000 |b XX+ %3a 99+"
 
 
 def test_a_label_that_was_not_announced_is_refused() -> None:

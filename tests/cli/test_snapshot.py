@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
@@ -53,6 +56,59 @@ def test_a_snapshot_does_not_differ_from_itself() -> None:
     for snapshot in (learned(MAIL), mixed_example()):
         assert snapshot_difference(snapshot, snapshot)[1:] == ([], [], [], 0, [])
     assert snapshot_difference(learned(MAIL), learned(MAIL)).same_state
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_an_export_has_a_row_for_each_count_above_0(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no other; a table longer than one write is whole."""
+    monkeypatch.setattr(export, "_ROWS", 3)
+    _, model = restore_model(learned(MAIL))
+    expected = {
+        ("words", token, label): float(n)
+        for token, row in model.state.counts["words"].rows.items()
+        for label, n in zip(model.classes_, row, strict=True)
+        if n
+    }
+    path = tmp_path / f"counts{suffix}"
+    export.write(path, export.COUNTS, export.counts(model))
+    if suffix == ".csv":
+        with path.open(newline="") as file:
+            names, *rows = csv.reader(file)
+    else:
+        table = parquet.read_table(path)
+        names, rows = table.column_names, [list(row.values()) for row in table.to_pylist()]
+    assert names == list(export.COUNTS)
+    assert len(rows) == len(expected) > 8
+    assert {(view, token, label): float(n) for view, token, label, n in rows} == expected
+
+
+def test_a_state_of_another_digest_is_not_verified(tmp_path: Path) -> None:
+    """Every byte of such a file is under a right checksum: only the digest tells."""
+    snapshot = learned(MAIL)
+    write_snapshot(tmp_path / "good.snb", snapshot)
+    assert verify_snapshot(tmp_path / "good.snb") == snapshot.digest["all"]
+    for name in snapshot.digest:
+        other = learned(LATER).digest[name]
+        write_snapshot(tmp_path / f"{name}.snb", replace(snapshot, digest=snapshot.digest | {name: other}))
+        with pytest.raises(SnapshotError, match="records the digest"):
+            verify_snapshot(tmp_path / f"{name}.snb")
+
+
+@pytest.mark.skipif(
+    os.environ.get("STREAMNB_PURE", "") not in {"", "0"}, reason="the plain store has no index"
+)
+def test_an_index_in_which_tokens_are_not_found_is_not_verified(tmp_path: Path) -> None:
+    """Its slots are numbers of rows, each once, so that a start would read it; but they are other rows."""
+    snapshot = learned(MAIL)
+    index = snapshot.sections["index"].copy()
+    used = np.flatnonzero(index)
+    index[used] = np.roll(index[used], 1)
+    sections = {**snapshot.sections, "index": index}
+    write_snapshot(tmp_path / "other.snb", replace(snapshot, sections=sections))
+    with pytest.raises(SnapshotError, match="index"):
+        verify_snapshot(tmp_path / "other.snb")
 
 
 @pytest.mark.parametrize("statistics_only", [False, True])

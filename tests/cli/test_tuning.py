@@ -97,7 +97,7 @@ def test_a_first_part_that_is_the_whole_stream_is_refused() -> None:
 
 def test_a_first_part_without_a_judged_message_is_refused() -> None:
     """Every message of the first part is the first of its class."""
-    with pytest.raises(DataError, match="No message of the first part can be judged"):
+    with pytest.raises(DataError, match="no labelled message has a class that was learned before it"):
         tuned([], 50, 1)
 
 

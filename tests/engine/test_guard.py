@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from typing import Any
 
@@ -21,6 +22,7 @@ from streamnb.engine.model import Model
 from streamnb.engine.settings import Pace
 from streamnb.errors import SettingsError, SnapshotError
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
+from streamnb.naive_bayes.event_models.priors import UniformPrior
 from streamnb.naive_bayes.model.view import TEXT_ONLY
 from streamnb.storage import snapshot_file
 from streamnb.transports.memory import CRASH, Mark
@@ -88,6 +90,20 @@ def test_F3_what_the_model_is_certain_of_is_not_learned() -> None:
 
     assert wrong.flags.tolist() == [0]
     assert model.learned_ == before + 1
+
+
+def test_F3_a_probability_of_exactly_the_limit_is_certain() -> None:
+    """The limit is where learning ends, not the last probability that is learned."""
+    for limit, flag in ((0.5, Flag.CERTAIN), (math.nextafter(0.5, 1.0), 0)):
+        guard = Guard(GuardSettings(learn_below=limit))
+        model = NaiveBayes(TEXT_ONLY, head="product", prior=UniformPrior())
+        model.learn_one({"text": "win"}, "a")
+        model.learn_one({"text": "win"}, "b")
+        scores = guard.step(model, P0, [2], Batch({"text": ["win"]}, ["a"]))
+
+        assert scores.posterior.tolist() == [[0.5, 0.5]]
+        assert scores.flags.tolist() == [flag]
+        assert model.learned_ == (2 if flag else 3)
 
 
 def test_an_only_class_is_learned_however_certain() -> None:

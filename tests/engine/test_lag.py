@@ -11,7 +11,7 @@ import pytest
 
 from streamnb.base.record import Partition, RecordBatch
 from streamnb.engine import lag
-from streamnb.errors import TransportError
+from streamnb.errors import MissingTopicError, TransportError
 from streamnb.transports.memory import MemoryLog, MemorySource
 from tests.engine.test_engine import P0, rig, stream
 
@@ -49,7 +49,7 @@ def test_F22_brokers_that_do_not_answer_lag_tools_do_not_stop_the_stream(
     assert it.run(source=source).records == 60
     assert time.monotonic() - began_s < 10
     assert source.asked == ["ends"]
-    assert "the brokers did not take the last offsets for lag tools within 0 s" in caplog.messages
+    assert "the last offsets were not committed within 0 s; only lag tools need them" in caplog.messages
     source.back.set()
 
 
@@ -70,6 +70,43 @@ def test_F22_the_newest_offsets_are_committed_when_the_brokers_are_back() -> Non
     engine.close()
     assert source.committed == {P0: 60}
     assert source.asked.count("commit") <= 3
+
+
+class Deleted(MemorySource):
+    """A source whose topic the brokers know, or do not know."""
+
+    known = True
+
+    def end_offsets(self) -> Mapping[Partition, int] | None:
+        """Raise while the topic is not known."""
+        if not self.known:
+            raise MissingTopicError("Topic mail no longer exists.")
+        return super().end_offsets()
+
+
+def test_a_topic_that_was_deleted_ends_the_engine_once_that_is_certain() -> None:
+    """A client's poll would wait for ever; a broker that has just started may not know a topic yet."""
+    it = rig(stream(20))
+    source = Deleted(it.log)
+    source.open({}, "earliest")
+    watch = lag.Lag(source, it.clock, it.metrics)
+
+    def looks(n: int) -> None:
+        for _ in range(n):
+            watch.tend(lambda: {P0: 20})
+            wait_for(watch)
+            it.clock.advance(lag.LOOK_INTERVAL_S)
+
+    source.known = False
+    looks(6)
+    source.known = True
+    looks(1)
+    source.known = False
+    looks(7)
+    with pytest.raises(MissingTopicError, match="no longer exists") as caught:
+        looks(1)
+    assert caught.value.exit_code == 69
+    watch.close()
 
 
 class HeldBack(MemorySource):
@@ -146,3 +183,36 @@ def test_what_cannot_be_asked_is_logged_and_asked_again(caplog: pytest.LogCaptur
         it.metrics.registry.get_sample_value("streamnb_lag_records", {"topic": "memory", "partition": "0"})
         == 15
     )
+
+
+def test_a_partition_that_was_read_to_its_end_is_not_held_back(caplog: pytest.LogCaptureFixture) -> None:
+    """No transaction is blamed, neither while it waits nor at the end of the run."""
+    it = rig(stream(30))
+    it.run()
+    assert "are not read" not in caplog.text
+
+
+def test_a_lag_that_stays_unknown_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """The topic may have been deleted: a line for each look would be 8,640 a day. Each new time is logged."""
+    it = rig(stream(20))
+    source = MemorySource(it.log)
+    source.open({}, "earliest")
+    ends, is_away = source.end_offsets, True
+
+    def failing() -> Mapping[Partition, int] | None:
+        if is_away:
+            raise TransportError("The topic does not exist.")
+        return ends()
+
+    source.end_offsets = failing  # type: ignore[method-assign]
+    watch = lag.Lag(source, it.clock, it.metrics)
+    for look in range(16):
+        is_away = look != 14
+        watch.tend(lambda: {P0: 5})
+        wait_for(watch)
+        it.clock.advance(lag.LOOK_INTERVAL_S)
+    watch.close()
+
+    first = "the lag is not known: The topic does not exist."
+    still = "the lag is still not known, after {} requests: The topic does not exist."
+    assert caplog.messages == [first, still.format(7), still.format(13), first]

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from streamnb.base import Partition
+from streamnb.engine import metrics as metrics_module
 from streamnb.engine.metrics import Metrics, MetricsSettings
 from streamnb.errors import TransportError
 from streamnb.evaluation.live import LiveEvaluation
@@ -67,9 +68,15 @@ def test_a_taken_port_is_refused_by_name() -> None:
             metrics.serve(MetricsSettings(port=port))
 
 
-def test_no_port_is_no_page() -> None:
-    """Without a port, which is the default, nothing is served."""
+def test_no_port_is_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a port, which is the default, nothing is served; with one, it is by default on loopback."""
+    served: list[object] = []
+    monkeypatch.setattr(metrics_module, "serve_metrics", lambda *arguments: served.append(arguments[-1]))
     Metrics().serve(MetricsSettings())
+    assert served == []
+    Metrics().serve(MetricsSettings(port=1234))
+    assert served == [1234]
+    assert MetricsSettings().host == "127.0.0.1"
 
 
 def test_a_served_page_shows_the_counters() -> None:

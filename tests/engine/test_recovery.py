@@ -13,7 +13,7 @@ from streamnb.base.offsets import Account, Accounts, check_accounts
 from streamnb.base.record import Partition, RecordBatch
 from streamnb.base.snapshot import Snapshot
 from streamnb.engine.recovery import CatchUp, skip
-from streamnb.engine.settings import EngineSettings
+from streamnb.engine.settings import EngineSettings, Pace
 from streamnb.engine.snapshot_writer import UnconfirmedError
 from streamnb.errors import AccountingError, PositionError, SnapshotError, TransportError
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
@@ -183,13 +183,32 @@ def test_F6_a_snapshot_waits_until_the_identity_is_known(caplog: pytest.LogCaptu
         return done
 
     engine.recovery.run = recovered  # type: ignore[method-assign]
-    with pytest.raises(UnconfirmedError, match="No snapshot was kept"):
+    with pytest.raises(UnconfirmedError, match="No snapshot was written"):
         engine.run()
     engine.close()
     after = it.store().newest()
     assert before is not None
     assert after is not None
     assert after.sequence == before.sequence
+
+
+def test_F6_a_snapshot_that_could_not_be_confirmed_is_taken_at_the_end() -> None:
+    """Although no record came after it."""
+    it = rig(stream(14))
+    asked: list[int] = []
+
+    class Silent(MemorySource):
+        def identity(self) -> Mapping[str, str]:
+            asked.append(len(asked))
+            if len(asked) == 2:  # at the snapshot after the last record; the first time is the start
+                raise TransportError("No broker answered.")
+            return super().identity()
+
+    it.run(source=Silent(it.log), pace=Pace(snapshot_interval_records=14))
+    newest = it.store().newest()
+    assert len(asked) == 3
+    assert newest is not None
+    assert newest.accounts[P0].next_offset == 14
 
 
 def test_B8_a_partition_that_was_added_is_read_from_its_beginning() -> None:

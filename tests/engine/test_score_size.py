@@ -85,6 +85,21 @@ def test_a_cut_score_can_abstain() -> None:
     assert (score["prediction"], score["abstained"], score["flags"]) == (None, "too_few_learned", ["cut"])
 
 
+def test_each_cut_score_abstains_for_its_own_reason() -> None:
+    """A message without a known token does, and those before and behind it do not."""
+    classes = ["spam", *(f"{i:05}" + "x" * 1000 for i in range(300))]
+    texts = ["win money", "win money", "lunch", "win money", "noon"]
+    it = rig([message(i, text, "spam" if i == 0 else None) for i, text in enumerate(texts)])
+    it.run(
+        classifier=NaiveBayes(TEXT_ONLY, classes=classes, classes_max=400),
+        output=Output(abstain=Abstain(known_tokens_min=1), top_classes=301),
+    )
+    scores = it.published()
+    assert all(score["flags"] == ["cut"] for score in scores)
+    found = [score.get("abstained") for score in scores]
+    assert found == ["too_few_known_tokens", None, "too_few_known_tokens", None, "too_few_known_tokens"]
+
+
 def test_a_limit_that_a_cut_score_could_exceed_is_refused() -> None:
     """A key may have 65,536 bytes."""
     with pytest.raises(msgspec.ValidationError, match="`bytes_max` must be at least 131072"):

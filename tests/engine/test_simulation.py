@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from streamnb.base.offsets import Account
-from streamnb.base.record import Partition
-from streamnb.engine import delivery
+from streamnb.base.record import Partition, RecordBatch
+from streamnb.engine import delivery, processing
+from streamnb.engine.dead_letters import DeadLetters
 from streamnb.engine.snapshots import Snapshots
 from streamnb.storage import files
 from tests.support.faulty_disk import FaultyDisk
@@ -74,6 +76,23 @@ def _nothing_published(
     return published
 
 
+def _first_of_the_next_lost(real: Callable[..., object]) -> Callable[..., object]:
+    def selected(*columns: object, published_before: int, **more: object) -> object:
+        return real(*columns, published_before=published_before + bool(published_before), **more)
+
+    return selected
+
+
+def _stubs_again(real: Callable[..., None]) -> Callable[..., None]:
+    def publish(
+        self: DeadLetters, records: RecordBatch, refused: list[object], first_offset: int = 0
+    ) -> None:
+        real(self, replace(records, unreadable=[]), refused, first_offset)
+        real(self, replace(records, values=[]), [], 0)
+
+    return publish
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "mistake", "invariant"),
     [
@@ -82,6 +101,8 @@ def _nothing_published(
         (Snapshots, "_begin", _without_flush, "I8"),
         (Account, "advance", _off_by_one, "I5|I8|I7"),
         (delivery, "published_before", _nothing_published, "I2 once"),
+        (processing, "select", _first_of_the_next_lost, "I2|I8"),
+        (DeadLetters, "publish", _stubs_again, "I2 once"),
     ],
     ids=[
         "the directory is not synced",
@@ -89,6 +110,8 @@ def _nothing_published(
         "no flush",
         "an offset too far",
         "published again",
+        "the score at the committed offset lost",
+        "stubs published again",
     ],
 )
 def test_a_mistake_is_found(
@@ -96,7 +119,7 @@ def test_a_mistake_is_found(
 ) -> None:
     """The simulation can fail: each mistake breaks the invariant that protects against it."""
     monkeypatch.setattr(owner, name, mistake(getattr(owner, name)))
-    broken, _ = campaign(range(80))
+    broken, _ = campaign(range(200 if mistake is _stubs_again else 80))  # stubs are rare
 
     assert len(broken) > 3
     assert any(word in line for line in broken for word in invariant.split("|"))

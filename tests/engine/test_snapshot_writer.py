@@ -17,7 +17,7 @@ from streamnb.base.snapshot import Snapshot
 from streamnb.engine.metrics import Metrics
 from streamnb.engine.settings import Pace, SnapshotSettings
 from streamnb.engine.snapshot_writer import SnapshotWriter
-from streamnb.errors import StorageError
+from streamnb.errors import PathError, StorageError
 from streamnb.transports.memory import MemoryClock
 
 ACCOUNTS = {Partition("mail", 0): Account(0, 5, scored=5)}
@@ -160,6 +160,16 @@ def test_a_refusal_is_forgiven_until_there_were_too_many_in_a_row() -> None:
         bench.clock.advance(29.0)
         assert not bench.writer.is_due(0)
     assert (bench.counted("kept"), bench.counted("failed")) == (1.0, 3.0)
+    bench.writer.close()
+
+
+def test_a_directory_that_is_gone_is_a_fault_of_the_disk_and_not_of_the_settings() -> None:
+    """It was there at the start: a volume that was unmounted has the exit code of a disk, 74."""
+    bench = Bench(PathError("Cannot write snapshots/7: No such file or directory."))
+    bench.through()
+    with pytest.raises(StorageError, match="No such file") as caught:
+        bench.writer.collect()
+    assert caught.value.exit_code == 74
     bench.writer.close()
 
 

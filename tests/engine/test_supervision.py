@@ -159,7 +159,42 @@ def test_a_loss_that_is_allowed_is_skipped_by_a_running_engine_too(
     assert newest.lineage == [{"event": "data_loss", "partition": "memory-0", "from": 21, "to": 24}]
     assert (summary.accounts[P0].lost, summary.accounts[P0].balance()) == (3, 0)
     assert [engine.summary.records for engine in built] == [21, 36]
-    assert any("going on behind the missing records" in line for line in caplog.messages)
+    assert any("continuing after the missing records" in line for line in caplog.messages)
+
+
+def test_a_stop_while_records_are_lost_ends_the_engine_too() -> None:
+    """No further engine is built, although the loss is allowed."""
+    it = rig(stream(60))
+    built: list[Engine] = []
+
+    class Stopped(Losing):
+        def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
+            if self._positions[0] >= 20:
+                built[-1].stop()
+            return super().poll(records_max, timeout_ms)
+
+    def build() -> Engine:
+        settings = EngineSettings(start="earliest", batch_records_max=7, on_data_loss="skip")
+        built.append(it.engine(source=Stopped(it.log), settings=settings))
+        return built[-1]
+
+    with pytest.raises(PositionLostError):
+        supervise(build)
+    assert len(built) == 1
+
+
+def test_what_a_first_start_begins_from_is_for_the_first_engine_alone(clock: SimpleNamespace) -> None:
+    """The second one resumes from the snapshots that the first one has written."""
+    taught, it = rig(stream(30, seed=5)), rig(stream(60))
+    taught.run()
+    begin_from = taught.store().newest()
+    assert begin_from is not None
+    build = Builder(it, {20: 1}, clock)
+    supervise(build, begin_from)
+
+    assert len(build.built) == 2
+    assert build.built[-1].processing.model.classifier.learned_ > begin_from.values["learned"]  # type: ignore[attr-defined]
+    assert_each_input_is_published_once(it)
 
 
 def test_an_engine_that_loses_its_position_before_it_read_anything_ends() -> None:

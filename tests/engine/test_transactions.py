@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb.base.protocols import Transactions
-from streamnb.base.record import Partition
+from streamnb.base.record import Partition, RecordBatch
 from streamnb.engine.published_scores import BEGUN, DELIVERY, PUBLISHED, delivery_noted, published_before
 from streamnb.engine.settings import EngineSettings, Pace
 from streamnb.errors import (
@@ -22,9 +22,9 @@ from streamnb.errors import (
     TooLargeError,
     TransactionError,
 )
-from streamnb.transports.memory import Crash, MemorySink
+from streamnb.transports.memory import Crash, MemoryLog, MemorySink, MemorySource
 from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions
-from tests.engine.test_engine import Rig, filled, message, plain_loop, put_aside, rig, stream
+from tests.engine.test_engine import HolesSource, Rig, filled, message, plain_loop, put_aside, rig, stream
 
 P0 = Partition("memory", 0)
 NOTE: dict[str, object] = {"event": DELIVERY, "scores": "exactly once", "group": "memory"}
@@ -47,7 +47,12 @@ class Dying(MemoryTransactions):
 
 
 def transactional(
-    it: Rig, broker: MemoryBroker, kind: type[MemoryTransactions], interval_ms: int = 0
+    it: Rig,
+    broker: MemoryBroker,
+    kind: type[MemoryTransactions],
+    interval_ms: int = 0,
+    *,
+    records_max: int = 7,
 ) -> dict[str, Any]:
     """Return the parts of an engine that publishes scores exactly once."""
     return {
@@ -55,7 +60,7 @@ def transactional(
         "settings": EngineSettings(
             start="earliest",
             scores="exactly_once",
-            batch_records_max=7,
+            batch_records_max=records_max,
         ),
         "pace": Pace(snapshot_interval_records=20, transaction_interval_ms=interval_ms),
     }
@@ -100,6 +105,73 @@ def test_each_input_is_published_once_however_often_it_dies(
     assert summary.digest["order_free"] == plain_loop(it.log).digest()["order_free"]
     if partitions == 1:
         assert summary.digest == plain_loop(it.log).digest()
+
+
+@pytest.mark.parametrize("dies_at", range(2, 8))
+@pytest.mark.parametrize("records_max", [1, 2, 3, 4, 5, 8, 9, 40])
+def test_a_poll_across_a_committed_offset_loses_and_repeats_nothing(dies_at: int, records_max: int) -> None:
+    """Polls after a restart need not end where those before did; scores, dead letters and stubs alike."""
+    kinds = {1: b"torn", 2: b"torn", 3: b"{"}
+    values = [kinds.get(i % 5, value) for i, value in enumerate(stream(60))]
+    it, broker = rig(values), MemoryBroker()
+    Dying.commits, Dying.deaths = 0, {dies_at: "after"}
+    with pytest.raises(Crash):
+        it.run(source=HolesSource(it.log), **transactional(it, broker, Dying))
+    committed = broker.committed[P0]
+    assert 0 < committed < 60
+    it.run(
+        source=HolesSource(it.log),
+        **transactional(it, broker, MemoryTransactions, records_max=records_max),
+    )
+
+    assert_each_input_is_published_once(it)
+
+
+class _Rising(MemoryTransactions):
+    """Transactions in which no partition's committed offset may fall."""
+
+    commits = 0
+
+    def commit(self, next_offsets: Mapping[Partition, int]) -> None:
+        """Compare with the offsets committed before, then commit."""
+        _Rising.commits += 1
+        before = self._broker.committed
+        assert all(next_offsets[one] >= at for one, at in before.items()), (before, next_offsets)
+        super().commit(next_offsets)
+
+
+def test_a_commit_never_moves_a_partition_back() -> None:
+    """Without its snapshots an engine passes what was published in one partition before that in another."""
+    it, broker = rig(stream(60), 3), MemoryBroker()
+    it.run(**transactional(it, broker, MemoryTransactions))
+    for i, value in enumerate(stream(30, seed=2)):
+        it.log.append(value, i % 2)
+    lost = Rig(MemoryLog(3), rig([]).store)
+    lost.scores, lost.aside = it.scores, it.aside
+    for number in (0, 1, 2):  # the third partition comes last, so it lies behind for long
+        for record in it.log.records(number):
+            lost.log.append(record.value, number)
+    _Rising.commits = 0
+    lost.run(**transactional(lost, broker, _Rising))
+
+    assert _Rising.commits > 3
+    assert_each_input_is_published_once(lost)
+
+
+def test_the_scores_of_a_slow_stream_are_committed_after_each_poll() -> None:
+    """A poll that is not full has read all there is: its reader need not wait for the interval."""
+    it, broker = rig(stream(40)), MemoryBroker()
+    seen: list[int] = []
+
+    class Slow(MemorySource):
+        def poll(self, records_max: int, timeout_ms: int) -> list[RecordBatch]:
+            seen.append(broker.committed.get(P0, 0))
+            return super().poll(min(records_max, 4), timeout_ms)
+
+    parts = transactional(it, broker, MemoryTransactions, interval_ms=10**9)
+    it.run(source=Slow(it.log), **(parts | {"pace": Pace(transaction_interval_ms=10**9)}))
+
+    assert seen == list(range(0, 40, 4))
 
 
 def test_a_second_learner_shuts_the_first_one_out() -> None:

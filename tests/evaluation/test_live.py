@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from dataclasses import replace
+from itertools import accumulate, cycle, islice, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from streamnb.base.batch import Batch, Label
 from streamnb.evaluation import Prequential
 from streamnb.evaluation.live import CLASSES_MAX, LiveEvaluation
-from streamnb.evaluation.outcomes import Outcomes
+from streamnb.evaluation.outcomes import Outcomes, outcomes_of
 from streamnb.evaluation.tally import Tally
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
@@ -61,6 +64,65 @@ def test_the_metrics_are_the_figures_of_an_evaluation() -> None:
     assert registry.get_sample_value("streamnb_roca_loss_pct") == figures.window_roca_loss_pct
     assert registry.get_sample_value("streamnb_judged_total", {"outcome": "new_class"}) == 2
     assert registry.get_sample_value("streamnb_judged_total", {"outcome": "judged"}) == 98
+
+
+def test_the_window_is_the_newest_judged_messages_one_by_one() -> None:
+    """Its figures, those of all and the sentence equal sums over the scores, whatever the size of a batch.
+
+    The test above compares two users of the same window, which a fault in it would not tell apart.
+    """
+    for sizes in ([1], [7], [30], [75], [120], [62, 45, 10, 3]):
+        live, registry, model = LiveEvaluation(window_messages=30), CollectorRegistry(), NaiveBayes(TEXT_ONLY)
+        registry.register(live)
+        judged: list[tuple[str, dict[str, float]]] = []
+        begins = [0, *accumulate(islice(cycle(sizes), len(TEXTS)))]
+        for begin, end in pairwise(begins):
+            batch = Batch({"text": TEXTS[begin:end]}, LABELS[begin:end])
+            scores = model.step(batch)
+            live.add(scores, batch.labels)
+            for label, score in zip(batch.labels, scores.to_dicts(), strict=True):
+                posterior: Any = score["posterior"]
+                if label in posterior:
+                    judged.append((str(label), posterior))
+        for over, those in (("all", judged), ("window", judged[-30:])):
+            n, expected = len(those), _sums(those)
+            for name, total in expected.items():
+                found = registry.get_sample_value(f"streamnb_{name}", {"over": over})
+                assert found == pytest.approx(total / n, rel=1e-12), (sizes, over, name)
+        all_, window = (f"{_sums(those)['accuracy'] / len(those):.4f}" for those in (judged, judged[-30:]))
+        assert f"98 labelled messages judged: accuracy {all_}" in live.sentence()
+        assert f"the last 30: {window}" in live.sentence()
+
+
+def test_the_calibration_error_leaves_out_the_messages_of_the_warm_up() -> None:
+    """As many as it says, in batches of any size."""
+    for sizes in ([120], [10, 110], [1] * 120, [25, 5, 90]):
+        tally, rest, model = Tally(warm_up=30), Tally(), NaiveBayes(TEXT_ONLY)
+        begin = judged = 0
+        for size in sizes:
+            batch = Batch({"text": TEXTS[begin : begin + size]}, LABELS[begin : begin + size])
+            outcomes = outcomes_of(model.step(batch), batch.labels)
+            tally.add(outcomes)
+            for row in range(len(outcomes)):
+                judged += 1
+                if judged > 30:
+                    columns = ("truth", "predicted", "loss", "brier", "top", "margin")
+                    one = {name: getattr(outcomes, name)[row : row + 1] for name in columns}
+                    rest.add(Outcomes(labelled=1, new_class=0, **one))
+            begin += size
+        found, expected = tally.figures(["spam", "ham"]), rest.figures(["spam", "ham"])
+        assert (found.n, expected.n) == (98, 68)
+        assert found.ece == pytest.approx(expected.ece, rel=1e-12)
+        assert sum(one.n for one in found.reliability) == 68
+
+
+def _sums(judged: list[tuple[str, dict[str, float]]]) -> dict[str, float]:
+    """Return the sums of right predictions, of log losses and of Brier scores."""
+    return {
+        "accuracy": sum(max(sorted(p), key=p.__getitem__) == label for label, p in judged),
+        "log_loss": math.fsum(-math.log(p[label]) for label, p in judged),
+        "brier": math.fsum((p[c] - (c == label)) ** 2 for label, p in judged for c in p),
+    }
 
 
 def test_without_a_judged_message_the_sentence_is_empty() -> None:

@@ -1,4 +1,4 @@
-"""`streamnb snapshot`: inspect, verify, compare, merge, grow, relabel, export, pin and restore snapshots."""
+"""`streamnb snapshot`: inspect, verify, compare, merge, grow, relabel, export, pin, roll back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamnb.cli.snapshot.rollback import rollback
 from streamnb.cli.snapshot.verify import verify
 
 app = typer.Typer(
-    no_args_is_help=True, help="Inspect, compare, merge, grow, relabel, export and restore snapshots."
+    no_args_is_help=True, help="Inspect, compare, merge, grow, relabel, export and roll back snapshots."
 )
 for _command in (inspect, verify, diff, merge, grow, relabel, export, pin, unpin, rollback):
     app.command()(_command)

@@ -40,9 +40,9 @@ def relabel(
 ) -> None:
     """Rename or merge classes, in a new snapshot.
 
-    The counts are those of a model that learned the new labels from the start. In the calibrated head, a
-    merged class starts with the sum of the probabilities that the head gave to the old classes for a message
-    without evidence, and learns on from there. The offsets of the input stay.
+    The counts are those of a model that learned the new labels from the start. The calibrated
+    head sets the offset of a merged class so that, for a message without evidence, its probability is the sum
+    of those of the old classes, and then continues to learn. The offsets of the input stay.
     """
     from streamnb.config import load_snapshot
     from streamnb.storage import write_snapshot
