@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.catalogue import Outcomes, held_by
+
 settings.register_profile(
     "streamnb",
     deadline=None,  # these machines are noisy
@@ -24,22 +26,28 @@ settings.load_profile("streamnb")
 TESTS = Path(__file__).parent
 WAITING_WORKERS = 2  # about as many wait for a broker at any time, while there are tests that need one
 LONGEST_FIRST = (  # as measured; all other files follow in the order in which pytest finds them
-    "transports/kafka/test_crash.py",
     "transports/kafka/test_pipeline.py",
-    "naive_bayes/kernel/test_kernel_texts.py",
-    "laws/test_docs.py",
+    "transports/kafka/test_poisoned.py",
     "engine/test_simulation.py",
-    "laws/test_build.py",
+    "naive_bayes/kernel/test_kernel_texts.py",
+    "transports/kafka/test_exactly_once.py",
     "naive_bayes/kernel/test_kernel.py",
     "transports/kafka/test_security.py",
-    "transports/kafka/test_exactly_once.py",
+    "naive_bayes/statistics/test_counts.py",
+    "laws/test_docs.py",
+    "laws/test_build.py",
+    "storage/test_container.py",
+    "transports/kafka/test_confluent_transport.py",
+    "transports/kafka/test_crash.py",
+    "cli/test_cli.py",
+    "transports/kafka/test_poll_bytes.py",
+    "oracles/test_peers_own_tests.py",
+    "cli/test_exits.py",
     "naive_bayes/model/test_naive_bayes.py",
     "laws/test_every_model.py",
-    "transports/kafka/test_confluent_transport.py",
     "transports/kafka/test_kafka_transport.py",
     "naive_bayes/statistics/test_forgetting.py",
     "naive_bayes/model/test_relabelling.py",
-    "naive_bayes/statistics/test_counts.py",
     "oracles/test_river_checks.py",
     "transports/kafka/test_slow_broker.py",
     "transports/kafka/test_outage.py",
@@ -47,14 +55,18 @@ LONGEST_FIRST = (  # as measured; all other files follow in the order in which p
     "naive_bayes/statistics/test_bin_edges.py",
     "naive_bayes/kernel/test_kernel_blocks.py",
     "transports/kafka/test_client_traps.py",
+    "transports/kafka/test_many_rows.py",
     "transports/kafka/test_upstream.py",
-    "cli/test_cli.py",
-    "storage/test_container.py",
     "storage/test_faulty_disk.py",
     "wire/test_score.py",
     "wire/test_message.py",
     "oracles/test_against_fractions.py",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """See, in a run of the whole suite, that the tests of every fault of the catalogue ran."""
+    config.pluginmanager.register(Outcomes(held_by()))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -16,7 +16,7 @@ from streamnb.storage.lines import open_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
-STREAMS = ("sms", "agnews", "tweets", "enron1", "enron2", "enron4", "enron6")
+STREAMS = ("sms", "agnews", "tweets", "enron1", "enron2", "enron4", "enron6", "spamassassin")
 LINE_BYTES_MAX = 64 << 20
 
 

@@ -124,7 +124,10 @@ def checkout(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / ".venv").symlink_to(sys.prefix)
     installed = Path(sys.prefix) / ".installed"
     inputs = [ROOT / "pyproject.toml", ROOT / ".ci" / "constraints.txt"]
-    made_from = [*inputs, *(ROOT / "streamnb").rglob("*.p[xy]?")]
+    made_from = [
+        *inputs,
+        *(path for kind in ("pyx", "pxd", "pyi") for path in (ROOT / "streamnb").rglob(f"*.{kind}")),
+    ]
     if not installed.exists() or any(path.stat().st_mtime > installed.stat().st_mtime for path in made_from):
         pytest.fail("this environment is older than what it is made from: run `make install`")
     yield tmp_path
@@ -141,7 +144,13 @@ def write_files(page: Path, folder: Path) -> None:
 
 def run(command: str, folder: Path) -> None:
     """One command, as a shell runs it; what it printed is shown where it fails."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "MYPY_CACHE_DIR": str(
+            ROOT / ".mypy_cache"
+        ),  # files are the same there: only changed ones are checked again
+    }
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,

@@ -21,6 +21,8 @@ from streamnb.naive_bayes.posterior.calibrated_head import (
     META_START,
     NOISE_BOUNDS,
     OFFSET_RATE,
+    TRUST_RATE,
+    TRUST_START,
 )
 
 WORDS = ["win", "money", "lunch", "noon", "prize", "rare", "neurips", "!"]
@@ -56,16 +58,16 @@ def test_no_labels_push_the_head_out_of_its_bounds(messages: list[tuple[str, flo
         posterior = model.predict_proba_one({"text": text})
         assert math.fsum(posterior.values()) == pytest.approx(1.0, abs=1e-9)
         assert all(0.0 < p <= 1.0 for p in posterior.values())  # eps keeps every learned class possible
-    starts = [EVIDENCE_START, 0.0, 0.0, 0.0, META_START, META_START]
+    starts = [EVIDENCE_START, 0.0, 0.0, 0.0, META_START, META_START, TRUST_START]
     steps = len(messages)
 
     def bound(rate: float, squares: float) -> float:
         return rate * math.sqrt(steps * (math.log(squares) + steps * 2.0**-52)) + 1e-12
 
-    rates = [EVIDENCE_RATE] * 4 + [META_RATE] * 2
+    rates = [EVIDENCE_RATE] * 4 + [META_RATE] * 2 + [TRUST_RATE]
     for weight, start, rate, squares in zip(head.weights, starts, rates, head.weight_squares, strict=True):
         assert abs(weight - start) <= bound(rate, squares)
-    assert min(head.weights[:4]) >= 0.0  # or 500 wrong labels in a row turn the words round
+    assert min(*head.weights[:4], head.weights[6]) >= 0.0  # or 500 wrong labels in a row turn the words round
     for offset, squares in zip(head.offsets, head.offset_squares, strict=True):
         assert squares <= 1.0 + steps  # the gradient of an offset is at most 1
         assert abs(offset) <= bound(OFFSET_RATE, squares)

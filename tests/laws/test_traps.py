@@ -113,7 +113,7 @@ def test_T1_the_shipped_configurations_do_not_fall(config: str, rare_at: int) ->
 
 @pytest.mark.parametrize("n", [1, 7, 40])
 def test_T1_unknown_words_are_nothing_to_every_text_view(n: int) -> None:
-    """All rows of phi that come of text are 0, of words, pairs, characters and ends alike."""
+    """The rows of phi of words, pairs, characters and ends are 0; a shape is known in any script."""
     from streamnb.naive_bayes.model.message_features import read_message
 
     model = build(load_settings(CONFIGS / "spam-accurate.toml"))
@@ -124,13 +124,14 @@ def test_T1_unknown_words_are_nothing_to_every_text_view(n: int) -> None:
     text = " ".join(letters[i % 5] * (5 + i) for i in range(n))
     reading = read_message(model.state.views, model.state.tokenizer, {"text": [text]}, 0)
     phi = evidence_of(model.state, reading, model.state.active()).phi
-    assert len(phi) == 4 * 4 + 2
+    assert len(phi) == 5 * 4 + 2 + 1
     assert phi[:16] == [[0.0, 0.0]] * 16
-    assert all(abs(value) <= 2.0 for row in phi[16:] for value in row)
+    assert all(abs(value) <= 2.0 for row in phi[20:22] for value in row)
     explanation = model.explain_one({"text": text})
     assert explanation is not None
-    assert explanation.tokens == []
-    assert explanation.total == pytest.approx(explanation.start + sum(explanation.others.values()), abs=1e-12)
+    assert {part.view for part in explanation.tokens} == {"shapes"}
+    parts = [part.value for part in explanation.tokens] + [*explanation.others.values()]
+    assert explanation.total == pytest.approx(explanation.start + sum(parts), abs=1e-12)
 
 
 @pytest.mark.parametrize("smoothing", [Laplace(1.0), Laplace(0.1), Dirichlet(10.0), Dirichlet(1000.0)])

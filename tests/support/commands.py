@@ -69,8 +69,10 @@ def _answer(client: socket.socket) -> None:
 if __name__ == "__main__":
     from streamnb import cli, config, evaluation
     from streamnb.engine import supervision
+    from streamnb.transports.confluent import source as confluent
+    from streamnb.transports.kafka import source as kafka
 
-    IMPORTED = (config, evaluation, supervision)
+    IMPORTED = (config, evaluation, supervision, confluent, kafka)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(sys.argv[1])
         listener.listen()

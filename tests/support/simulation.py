@@ -1,8 +1,10 @@
 """Simulation of an engine over several lives in one process, with random faults of disk, broker and process.
 
 ``python -m tests.support.simulation --runs 100000`` runs many schedules. A schedule is drawn from a seed: a
-stream of one or three partitions, sizes of batches and snapshots, and faults that kill the engine until one
-life reaches the end of the stream. After every life and at every snapshot these invariants are checked:
+stream of one or three partitions, sizes of snapshots, and faults that kill the engine until one life reaches
+the end of the stream. Each life has its own size of polls, so that a poll may begin before an offset that an
+earlier life has committed and end behind it; some records are unreadable. After every life and at every
+snapshot these invariants are checked:
 
 I1  The last digest equals that of an uninterrupted run.
 I2  Every record has a score or a dead letter, and exactly one if scores are published exactly once.
@@ -52,12 +54,19 @@ from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import Crash, MemoryClock, MemoryLog, MemoryRecord
 from streamnb.wire.message import Decoder, MessageFields
 from streamnb.wire.score import Output, encode_scores
-from tests.support.faulty_broker import Broker, FaultySink, FaultySource, FaultyTransactions, address_of
+from tests.support.faulty_broker import (
+    UNREADABLE,
+    Broker,
+    FaultySink,
+    FaultySource,
+    FaultyTransactions,
+    address_of,
+)
 from tests.support.faulty_disk import Fault, FaultyDisk, in_place_of_the_disk
 
 HOME = Path("/kept")
 WORDS = ("win", "money", "now", "lunch", "at", "noon", "prize", *(f"word{n}" for n in range(30)))
-POISON: tuple[bytes | None, ...] = (b"{", b"\xff\xfe", b'{"text": 7}', None)
+POISON: tuple[bytes | None, ...] = (b"{", b"\xff\xfe", b'{"text": 7}', None, UNREADABLE, UNREADABLE)
 DECODER = Decoder(MessageFields(), timed=True)
 METRICS = Metrics()  # shared by all lives: nothing here reads them, and creating them costs as much as a life
 LIVES_MAX = 40
@@ -170,7 +179,6 @@ class Schedule:
         self.log = stream(self.stream, self.partitions)
         self.disk = FaultyDisk()
         self.broker = Broker(self.partitions)
-        self.batch = self.draw.randrange(1, 9)
         self.interval = self.draw.randrange(1, 9)
         self.keep = self.draw.randrange(1, 4)
         self.faults = self.draw.choice([0.0, 0.1, 0.4])
@@ -214,7 +222,7 @@ class Schedule:
             transactions=transactions if self.once else None,
             settings=EngineSettings(
                 start="earliest",
-                batch_records_max=self.batch,
+                batch_records_max=self.draw.randrange(1, 9),
                 scores="exactly_once" if self.once else "at_least_once",
             ),
             snapshots=SnapshotSettings(),
@@ -292,6 +300,7 @@ class Schedule:
             values = [record.value for record in self.log.records(partition.number)]
             assert (account.start, account.next_offset) == (0, len(values)), "I7"
             assert account.tombstones == values.count(None), "I7"
+            assert account.unreadable == values.count(UNREADABLE), "I7"
             assert account.scored == sum(address[0] == partition.number for address in scored), "I7"
 
 
@@ -309,7 +318,7 @@ def stream(number: int, partitions: int) -> MemoryLog:
             "text": " ".join(draw.choices(WORDS, k=draw.randrange(5))),
             "label": draw.choice(["spam", "ham", "list", None]),
         }
-        value = draw.choice(POISON) if draw.random() < 0.1 else orjson.dumps(fields)
+        value = draw.choice(POISON) if draw.random() < 0.15 else orjson.dumps(fields)
         log.append(value, draw.randrange(partitions), timestamp_ms=1000 * draw.randrange(i, i + 20))
     return log
 

@@ -10,7 +10,7 @@ import json
 import struct
 from typing import Any
 
-_TYPES = {b"|u1": ("B", 1), b"<u4": ("I", 4), b"<u8": ("Q", 8), b"<f8": ("d", 8)}
+_TYPES = {b"|u1": ("B", 1), b"<u4": ("I", 4), b"<u8": ("Q", 8), b"<f4": ("f", 4), b"<f8": ("d", 8)}
 _CRC_TABLE = []
 for _byte in range(256):
     for _ in range(8):
