@@ -7,7 +7,11 @@ KAFKA_PORT ?= 9092
 RUNS ?= 20000
 SEED ?= 0
 PLAIN_TESTS ?= tests/naive_bayes tests/oracles tests/laws/test_every_model.py tests/laws/test_traps.py tests/laws/test_traps_of_estimators.py
-ASAN_TESTS ?= tests/naive_bayes/kernel tests/naive_bayes/statistics/test_counts.py tests/wire/test_template.py
+ASAN_TESTS ?= tests/naive_bayes/kernel tests/naive_bayes/statistics/test_counts.py tests/wire/test_template.py tests/transports/test_rows.py tests/transports/test_kafka_columns.py
+
+# Python may write what it compiled, whatever the environment says: every worker and every command that the
+# tests start would otherwise compile the same files again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-plain asan fuzz check format bench docs kafka kafka-stop clean
@@ -16,7 +20,7 @@ help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 # setuptools warns at every build that its table of extension modules is experimental: that is known.
-$(VENV)/.installed: pyproject.toml .ci/constraints.txt $(wildcard streamnb/naive_bayes/_kernel/*.p[xy]? streamnb/wire/*.p[xy]?)
+$(VENV)/.installed: pyproject.toml .ci/constraints.txt $(wildcard streamnb/naive_bayes/_kernel/*.p[xy]? streamnb/wire/*.p[xy]? streamnb/transports/kafka/*.p[xy]?)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[demo,test]'
@@ -48,8 +52,9 @@ asan: install  ## run the kernel's tests with the kernel under AddressSanitizer
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CURDIR)/$(BIN)/python -m pytest $(ASAN_TESTS) -k 'not keeps_its_memory and not give_their_memory'
 
-fuzz: install  ## feed random messages to both twins: make fuzz RUNS=100000 SEED=1
+fuzz: install  ## feed random messages and record batches to both twins: make fuzz RUNS=100000 SEED=1
 	$(BIN)/python -m tests.fuzz.kernel --runs $(RUNS) --seed $(SEED)
+	$(BIN)/python -m tests.fuzz.kafka_batches --runs $(RUNS) --seed $(SEED)
 
 check: install  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -62,6 +67,8 @@ format: install  ## fix the format, and what the linter can fix
 
 bench: install  ## print throughput beside a bare loop on the same broker, speed and figures beside the peers
 	$(BIN)/python tests/bench/throughput.py
+	$(BIN)/python tests/bench/consume.py
+	$(BIN)/python tests/bench/produce.py
 	$(BIN)/python tests/bench/recovery.py
 	$(BIN)/python tests/bench/kernel.py
 	$(BIN)/python tests/bench/streams.py
@@ -70,6 +77,9 @@ bench: install  ## print throughput beside a bare loop on the same broker, speed
 	$(BIN)/python tests/bench/estimators.py
 	$(BIN)/python tests/bench/discriminant.py
 	$(BIN)/python tests/bench/stress.py
+	$(BIN)/python tests/bench/halves.py
+	$(BIN)/python tests/bench/robustness.py
+	$(BIN)/python tests/bench/trust_speed.py
 	$(BIN)/python tests/bench/metsis2006.py
 	$(BIN)/python tests/bench/mccallum_nigam1998.py
 

@@ -252,7 +252,7 @@ class Broker:
         lines = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            # Not in the formatted data, because the controller has another port after each start.
+            # Not formatted into the data folder: the controller has another port after each start.
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://{self.address}",
