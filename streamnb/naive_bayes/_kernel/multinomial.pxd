@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from streamnb.naive_bayes._kernel.cells cimport close_row, open_row
-from streamnb.naive_bayes._kernel.kept_logs cimport kept_log
+from streamnb.naive_bayes._kernel.kept_logs cimport KeptLogs, keep_logs
 from streamnb.naive_bayes._kernel.readers cimport LOGS_BITS, Feature, Features, Log, View
 from streamnb.naive_bayes._kernel.table cimport Cell, Table
 
@@ -46,18 +46,17 @@ cdef inline void log_likelihood(
     const int64_t* active,
     const int64_t* place,
     uint64_t S,
-    Log* kept,
-    double* log_totals,
+    KeptLogs* kept,
     double* z,
 ) noexcept nogil:
     """Write ``sum f log phi`` per active class to ``z[S]``.
 
-    `place` has each class's place in `active`, or -1. `kept` has the logarithm of each class's total in this view
-    (kept_logs.pxd). `log_totals` has room for S numbers.
+    `place` has each class's place in `active`, or -1. `kept` has the logarithm of each class's total in this view.
     """
     cdef uint64_t C = table.n_classes
     cdef const double* totals = table.totals + view.store * C
-    cdef double n = 0.0, vocabulary = <double>table.known[view.store], pseudo_total = 0.0, n_k, p, total
+    cdef const double* log_totals = kept.logs
+    cdef double n = 0.0, vocabulary = <double>table.known[view.store], pseudo_total = 0.0, n_k, p
     cdef const double* row
     cdef const Feature* feature
     cdef uint64_t i, j
@@ -75,9 +74,7 @@ cdef inline void log_likelihood(
         log_nothing = log_count(view, 0.0)
     elif view.smoothing == SMOOTH_DIRICHLET:
         pseudo_total = view.pseudo
-    for j in range(S):
-        total = totals[active[j]] + pseudo_total
-        log_totals[j] = kept_log(kept + active[j], total) if total > 0 else -INFINITY
+    keep_logs(kept, totals, pseudo_total, active, S, S == C)
     if table.sparse and view.smoothing != SMOOTH_NONE and view.pseudo > PSEUDO_MIN:
         above_nothing(table, features, view, v, place, S, n, vocabulary, log_totals, z)
         return

@@ -6,6 +6,9 @@ from libc.string cimport memcpy
 
 from streamnb.naive_bayes._kernel.budget cimport DENSE_CLASSES
 
+cdef enum:
+    TOGETHER = 32  # probabilities that are compared with `SERIES_MAX` by their largest
+
 cdef extern from *:
     """
     #define SNB_POWER_MIN -746.0
@@ -36,34 +39,41 @@ cdef inline double largest(const double* u, uint64_t n) noexcept nogil:
     return tops[0]
 
 
-cdef inline double sum_in_lanes(const double* values, uint64_t n) noexcept nogil:
-    """The twin of `sum_in_lanes`."""
+cdef inline double sum_of_others(const double* values, uint64_t n, uint64_t t) noexcept nogil:
+    """The twin of `sum_in_lanes`, of all values but that at t."""
     cdef double[4] lanes
-    cdef uint64_t i, j
+    cdef uint64_t i, j, there = t - t % 4
     for j in range(4):
         lanes[j] = 0.0
-    for i in range(0, n - n % 4, 4):
+    for i in range(0, there, 4):
         for j in range(4):
             lanes[j] += values[i + j]
-    for i in range(n - n % 4, n):
+    for i in range(there, min(there + 4, n)):
+        if i != t:
+            lanes[i % 4] += values[i]
+    for i in range(there + 4, n - n % 4, 4):
+        for j in range(4):
+            lanes[j] += values[i + j]
+    for i in range(max(there + 4, n - n % 4), n):
         lanes[i % 4] += values[i]
     return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
 
 
-cdef inline void soften(const double* u, uint64_t n, double* out) noexcept nogil:
-    """The twin of `softmax`."""
+cdef inline double soften(const double* u, uint64_t n, double* out) noexcept nogil:
+    """The twin of `softmax`; returns the largest of `u`."""
     cdef uint64_t j
     cdef double top = largest(u, n), total = 0.0, below
     if top == -INFINITY:
         for j in range(n):
             out[j] = 1.0 / <double>n
-        return
+        return top
     for j in range(n):
         below = u[j] - top
         out[j] = exp(below) if below >= POWER_MIN else 0.0  # libm takes four times as long to find that it is 0
         total += out[j]
     for j in range(n):
         out[j] = out[j] / total
+    return top
 
 
 cdef inline void log_odds(const double* u, uint64_t n, double* powers, double* out) noexcept nogil:
@@ -104,10 +114,12 @@ cdef inline void log_odds(const double* u, uint64_t n, double* powers, double* o
     out[t] = top - second - log(total)
 
 
-cdef inline void odds_of_many(const double* u, const double* p, uint64_t n, double* scratch, double* out) noexcept nogil:
-    """The twin of `odds_of_many`; `p` is the softmax of `u`, and `scratch` has room for n numbers."""
-    cdef uint64_t c, t = 0
-    cdef double top = largest(u, n), second, others, log_top, x
+cdef inline void odds_of_many(
+    const double* u, const double* p, double top, uint64_t n, double* scratch, double* out
+) noexcept nogil:
+    """The twin of `odds_of_many`; `p` is the softmax of `u`, `top` their largest; `scratch` has room for n numbers."""
+    cdef uint64_t c, first, end = 0, t = 0
+    cdef double second, others, log_top, x
     if top == -INFINITY:
         memcpy(out, u, n * sizeof(double))
         return
@@ -118,12 +130,14 @@ cdef inline void odds_of_many(const double* u, const double* p, uint64_t n, doub
         x = p[c]
         x = x * (1.0 + x * (1.0 / 2.0 + x * (1.0 / 3.0 + x * (1.0 / 4.0 + x * (1.0 / 5.0)))))
         out[c] = ((u[c] - top) + log_top) + x
-    for c in range(n):
-        if p[c] > SERIES_MAX and c != t:
-            out[c] = ((u[c] - top) + log_top) - log1p(-p[c])
-    memcpy(scratch, p, n * sizeof(double))
-    scratch[t] = 0.0
-    others = sum_in_lanes(scratch, n)
+    while end < n:
+        first = end
+        end = min(n, first + <uint64_t>TOGETHER)
+        if largest(p + first, end - first) > SERIES_MAX:  # which is rare
+            for c in range(first, end):
+                if p[c] > SERIES_MAX and c != t:
+                    out[c] = ((u[c] - top) + log_top) - log1p(-p[c])
+    others = sum_of_others(p, n, t)
     if others > OTHERS_MIN:
         out[t] = log_top - log(others)
         return
@@ -139,7 +153,7 @@ cdef inline void odds_of_many(const double* u, const double* p, uint64_t n, doub
     out[t] = top - second - log(others)
 
 
-cdef inline void log_odds_of_many(const double* posterior, uint64_t n, double* scratch, double* out) noexcept nogil:
+cdef inline void log_odds_of_many(const double* posterior, uint64_t n, double* out) noexcept nogil:
     """The twin of `log_odds_of` for many classes; many have the same posterior, whose logarithm is taken once."""
     cdef uint64_t c
     cdef double p, last = -1.0, odds = 0.0, others
@@ -148,21 +162,19 @@ cdef inline void log_odds_of_many(const double* posterior, uint64_t n, double* s
         if p != last:
             last = p
             if p > 0.5:
-                memcpy(scratch, posterior, n * sizeof(double))
-                scratch[c] = 0.0
-                others = sum_in_lanes(scratch, n)
+                others = sum_of_others(posterior, n, c)
                 odds = log(p) - log(others) if others > 0.0 else INFINITY
             else:
                 odds = log(p / (1.0 - p)) if p > 0.0 else -INFINITY
         out[c] = odds
 
 
-cdef inline void log_odds_of(const double* posterior, uint64_t n, double* scratch, double* out) noexcept nogil:
+cdef inline void log_odds_of(const double* posterior, uint64_t n, double* out) noexcept nogil:
     """The twin of `log_odds_of`; `out` first holds the sums of all later values, then the odds."""
     cdef uint64_t c, i
     cdef double others, total = 0.0
     if n > <uint64_t>DENSE_CLASSES:
-        log_odds_of_many(posterior, n, scratch, out)
+        log_odds_of_many(posterior, n, out)
         return
     for i in range(n):
         c = n - 1 - i

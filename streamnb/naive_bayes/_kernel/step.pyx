@@ -51,7 +51,7 @@ from streamnb.naive_bayes._kernel.counts cimport CountStore
 from streamnb.naive_bayes._kernel.entities cimport MAIL, NUMBERS, URLS
 from streamnb.naive_bayes._kernel.field_totals cimport FieldSums
 from streamnb.naive_bayes._kernel.gaussian cimport BY_ALL, BY_CLASS, BY_GIVEN, Normals, add_log_density
-from streamnb.naive_bayes._kernel.kept_logs cimport is_exact, kept_log
+from streamnb.naive_bayes._kernel.kept_logs cimport KeptLogs, is_exact, keep_logs
 from streamnb.naive_bayes._kernel.markov cimport (
     CHAIN, STRING_FEATURES, MarkovConstants, log_markov, string_features
 )
@@ -203,7 +203,8 @@ cdef class Driver:
     cdef bint is_sorted  # whether `active`, `waiting` and `place` are those of the class counts
     cdef double messages  # the sum of the class counts, as long as it is the same in any order of adding
     cdef bint is_exact  # whether it is
-    cdef Log* kept  # logarithms of each class: of its count, and of its total in each view; see kept_logs.pxd
+    cdef KeptLogs* kept  # logarithms of each class: of its count, and of its total in each view
+    cdef double* kept_block
     cdef double* joint
     cdef double* base
     cdef double* d
@@ -224,7 +225,8 @@ cdef class Driver:
         self.features.longest = <uint64_t*>calloc(self.n_views, sizeof(uint64_t))
         self.features.seen_mask = 1023
         self.features.seen = <uint64_t*>calloc(1024, sizeof(uint64_t))
-        if not (self.views and self.features.ends and self.features.longest and self.features.seen):
+        self.kept = <KeptLogs*>calloc(1 + self.n_views, sizeof(KeptLogs))
+        if not (self.views and self.features.ends and self.features.longest and self.features.seen and self.kept):
             raise MemoryError("no memory for a driver")
         self.reader, self.bernoulli_views = BatchReader(), []
         self._keep_logs()
@@ -358,6 +360,7 @@ cdef class Driver:
         free(self.block)
         free(self.active)
         free(self.kept)
+        free(self.kept_block)
 
     # ---- a batch
 
@@ -600,14 +603,16 @@ cdef class Driver:
             self.capacity = width
             self.block = <double*>malloc((2 * F + (21 + F) * width + 1) * sizeof(double))
             self.active = <int64_t*>malloc((4 * width + 1) * sizeof(int64_t))
-            free(self.kept)
-            self.kept = <Log*>malloc((1 + self.n_views) * (width + 1) * sizeof(Log))
-            if self.block == NULL or self.active == NULL or self.kept == NULL:
+            free(self.kept_block)
+            self.kept_block = <double*>malloc((2 * (1 + self.n_views) * width + 1) * sizeof(double))
+            if self.block == NULL or self.active == NULL or self.kept_block == NULL:
                 free(self.block)
                 self.block = NULL  # so that the next batch tries again
                 raise MemoryError("no memory for the classes of a batch")
-            for i in range((1 + self.n_views) * (width + 1)):
-                self.kept[i].of = -1.0  # which is no sum
+            for i in range(1 + self.n_views):
+                self.kept[i].of, self.kept[i].logs = self.kept_block + 2 * i * width, self.kept_block + (2 * i + 1) * width
+                for c in range(width):
+                    self.kept[i].of[c] = -1.0  # which is no sum
         width = self.capacity
         at = self.block
         self.head.weights, self.head.weight_squares = at, at + F
@@ -842,7 +847,7 @@ cdef class Driver:
         else:
             multinomial.log_likelihood(
                 table, &self.features, view, v, self.active, self.place, self.n_active,
-                self.kept + (1 + v) * self.capacity, self.base, z
+                self.kept + 1 + v, z
             )
 
     cdef inline uint64_t _first_given(self, const Inbox* inbox, uint64_t i, uint64_t v) noexcept nogil:
@@ -920,7 +925,7 @@ cdef class Driver:
 
     cdef void _log_prior(self, double* u) noexcept nogil:
         """The twin of `LearnedPrior.log_p` and `UniformPrior.log_p`."""
-        cdef uint64_t j, c
+        cdef uint64_t j
         cdef double total, share, log_n
         if self.uniform:
             log_n = log(<double>self.n_active)
@@ -930,9 +935,12 @@ cdef class Driver:
         total = self._all_messages() + self.prior_smoothing * <double>self.n_active
         if self.n_active > <uint64_t>DENSE_CLASSES:
             log_n = log(total)
+            keep_logs(
+                self.kept, self.class_counts, self.prior_smoothing, self.active, self.n_active,
+                self.n_active == self.n_classes,
+            )
             for j in range(self.n_active):
-                c = self.active[j]
-                u[j] = kept_log(self.kept + c, self.class_counts[c] + self.prior_smoothing) - log_n
+                u[j] = self.kept.logs[j] - log_n
             return
         for j in range(self.n_active):
             share = (self.class_counts[self.active[j]] + self.prior_smoothing) / total
@@ -957,7 +965,7 @@ cdef class Driver:
     cdef void _publish(self, const Table* table, const Inbox* inbox, uint64_t i, bint weighed, Out* out) noexcept nogil:
         """Write one row of scores: the twin of `NaiveBayes._score`."""
         cdef uint64_t C = self.n_classes, S = self.n_active, c, j
-        cdef double weight = 0.0
+        cdef double weight = 0.0, top = 0.0
         cdef const double* u = self.head.u if weighed else self.joint
         if C == 0:
             return
@@ -972,7 +980,7 @@ cdef class Driver:
         if not weighed or out.raw != NULL:
             if S > 0:
                 self._log_joint(table, inbox, i)
-                soften(self.joint, S, self.d)
+                top = soften(self.joint, S, self.d)
             if out.raw != NULL:
                 never_labelled(self.d, self.active, S, self.waiting, self.n_waiting, C, weight, out.raw)
         never_labelled(
@@ -995,9 +1003,9 @@ cdef class Driver:
         if out.odds == NULL:  # not asked for
             return
         if weighed or S < C:
-            log_odds_of(out.posterior, C, self.base, out.odds)
+            log_odds_of(out.posterior, C, out.odds)
         elif C > <uint64_t>DENSE_CLASSES:
-            odds_of_many(self.joint, out.posterior, C, self.base, out.odds)
+            odds_of_many(self.joint, out.posterior, top, C, self.base, out.odds)
         else:
             log_odds(self.joint, C, self.base, out.odds)
 
