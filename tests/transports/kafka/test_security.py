@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import socket
+import ssl
 import subprocess
 import time
 from collections.abc import Iterator
@@ -143,12 +145,22 @@ def run(
 def test_a_stream_goes_through_tls_and_a_password(
     secured: Secured, tmp_path: Path, client: str, mechanism: str
 ) -> None:
-    """Every message is scored, as over a listener without security."""
+    """Every message is scored, as over a listener without security; the listener speaks TLS 1.3."""
     pipe = guarded(secured, tmp_path, client, mechanism)
     done = run(pipe, "run", "--until-end")
 
     assert done.returncode == 0, done.stderr
     assert_every_message_is_scored_in_order(pipe)
+    assert tls_version(secured) == "TLSv1.3"
+
+
+def tls_version(secured: Secured) -> str | None:
+    """Return the version of TLS that the guarded listener and Python's own settings agree on."""
+    context = ssl.create_default_context(cafile=str(secured.certificate))
+    host, _, port = secured.address.rpartition(":")
+    plain = socket.create_connection((host, int(port)))
+    with context.wrap_socket(plain, server_hostname=host) as connection:  # which takes the plain one over
+        return connection.version()
 
 
 @pytest.mark.parametrize("client", TABLES)
