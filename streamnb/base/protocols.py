@@ -23,6 +23,10 @@ A time is in milliseconds since 1970.
 class Classifier(Protocol):
     """A model that learns from batches and returns scores."""
 
+    @property
+    def evicted_tokens(self) -> int:
+        """How many rare tokens were forgotten so far, because the counts had reached their limit."""
+
     def step(self, batch: Batch, *, score: bool = True, learn: bool = True) -> Scores:
         """Score each message in order and then learn it, if it has a label; or do only one of the two."""
 

@@ -70,6 +70,11 @@ class Metrics:
         self.truncated = Counter(
             "streamnb_truncated", "Messages whose text was cut at a limit of tokens", registry=self.registry
         )
+        self.evicted = Counter(
+            "streamnb_evicted_tokens",
+            "Rare tokens forgotten because the counts reached their limit",
+            registry=self.registry,
+        )
         self.slow = Gauge(
             "streamnb_slow",
             "1 per view or setting that makes scoring slow",

@@ -30,6 +30,10 @@ _DETAILS = {
     Flag.QUOTA: "Its label was not learned: its source has used up `guard.quota`.",
     Flag.CERTAIN: "Its label was not learned: its probability was `guard.learn_below` or more already.",
 }
+_EVICTED = (
+    "The counts have reached `model.bytes_max` or `model.max_tokens`, so {n:,} of the rarest tokens were "
+    "forgotten. Raise the limit if they are missed; this goes on as long as new tokens come."
+)
 _CUT = (
     "and lists only the likeliest class. Shorten the class names, set a lower `output.top_classes`, or raise "
     "`output.bytes_max` together with the limits of the topic and of the client."
@@ -60,10 +64,12 @@ class Processing:
     clock: Clock
     metrics: Metrics
     _flags: Notices = field(init=False)
+    _tokens: Notices = field(init=False)
     _without_label: int | None = field(default=0, init=False)  # None once a label came or the log said so
 
     def __post_init__(self) -> None:
         self._flags = Notices("scores with a flag", self.clock)
+        self._tokens = Notices("tokens", self.clock)
         self.metrics.show(self.evaluation)
 
     def process(self, records: RecordBatch) -> None:
@@ -72,7 +78,9 @@ class Processing:
         messages = self.model.decoder.decode(records)  # 2. Decode
         batch, offsets = messages.batch, _taken(records.offsets, messages.rows)
         self._look_for_labels(batch.labels)
+        evicted_before = self.model.classifier.evicted_tokens
         scores = self.model.step(records.partition, offsets, batch)  # 3. Score, 4. Learn
+        self._note_evicted(records, self.model.classifier.evicted_tokens - evicted_before)
         for i, change in self.evaluation.add(scores, batch.labels):
             self._report(change, records, messages.rows[i])
         published_before = delivery.published.get(records.partition, 0)
@@ -95,7 +103,7 @@ class Processing:
         """Log the counts of what was refused, cut or not learned, once a minute and at the end of a run."""
         if at_end:
             self._warn_of_no_label()
-        for notices in (self.delivery.dead_letters.notices, self._flags):
+        for notices in (self.delivery.dead_letters.notices, self._flags, self._tokens):
             if at_end:
                 notices.finish()
             else:
@@ -182,6 +190,13 @@ class Processing:
             )
         if values:
             self.delivery.sink.publish(partition.number, values, keys, [()] * len(values))
+
+    def _note_evicted(self, records: RecordBatch, n: int) -> None:
+        """Count the rare tokens that were forgotten while a batch was learned, and log the first ones."""
+        self.metrics.evicted.inc(n)
+        if n:
+            where = f"{records.partition} @ {records.offsets[0]}"
+            self._tokens.note("evicted", where, _EVICTED.format(n=n), n)
 
     def _note_flags(self, records: RecordBatch, messages: Messages, scores: Scores) -> None:
         """Count the texts that were cut and the labels that were not learned, and log the first of each."""

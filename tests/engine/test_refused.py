@@ -172,6 +172,23 @@ def test_N6_a_text_that_is_cut_is_logged_once_and_counted(said: list[str]) -> No
     assert it.metrics.registry.get_sample_value("streamnb_truncated_total") == 2
 
 
+def test_tokens_that_are_forgotten_are_logged_once_and_counted(said: list[str]) -> None:
+    """The model is at its limit from the fifth message on."""
+    it = rig([message(i, f"a{i} b{i} c{i} d{i}", "spam") for i in range(30)])
+    it.run(
+        classifier=NaiveBayes(TEXT_ONLY, max_tokens=16),
+        settings=EngineSettings(start="earliest", batch_records_max=1),
+    )
+    evicted = it.metrics.registry.get_sample_value("streamnb_evicted_tokens_total")
+    assert evicted is not None
+    assert evicted >= 30 * 4 - 16
+    first, rest = said
+    assert first.startswith(
+        "tokens, evicted: the first is memory-0 @ 4: The counts have reached `model.bytes_max`"
+    )
+    assert rest.startswith("tokens, further ones in 0 s: ")
+
+
 def test_a_label_that_the_guard_withholds_is_logged_once(said: list[str]) -> None:
     """The operator sees that labels come and are not learned, and where."""
     it = rig([message(i, "win", "spam") for i in range(4)])

@@ -639,6 +639,11 @@ class NaiveBayes(BatchAnswers):
         """
         state_arrays.restore(self.state, values, sections)
 
+    @property
+    def evicted_tokens(self) -> int:
+        """How many rare tokens were forgotten so far, because the counts had reached their limit."""
+        return self.state.counts.evicted_tokens
+
     def digest(self) -> dict[str, str]:
         """Return two hashes of the state, ``order_free`` and ``all``, of 32 hexadecimal digits each.
 
