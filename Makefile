@@ -7,7 +7,7 @@ KAFKA_PORT ?= 9092
 RUNS ?= 20000
 SEED ?= 0
 PLAIN_TESTS ?= tests/naive_bayes tests/oracles tests/laws/test_every_model.py tests/laws/test_traps.py tests/laws/test_traps_of_estimators.py
-ASAN_TESTS ?= tests/naive_bayes/kernel tests/naive_bayes/statistics/test_counts.py tests/wire/test_template.py tests/transports/test_rows.py tests/transports/test_kafka_columns.py
+ASAN_TESTS ?= tests/naive_bayes/kernel tests/naive_bayes/statistics/test_counts.py tests/wire/test_template.py tests/wire/test_fields.py tests/transports/test_rows.py tests/transports/test_kafka_columns.py
 
 # Python may write what it compiled, whatever the environment says: every worker and every command that the
 # tests start would otherwise compile the same files again.
@@ -52,9 +52,10 @@ asan: install  ## run the kernel's tests with the kernel under AddressSanitizer
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CURDIR)/$(BIN)/python -m pytest $(ASAN_TESTS) -k 'not keeps_its_memory and not give_their_memory'
 
-fuzz: install  ## feed random messages and record batches to both twins: make fuzz RUNS=100000 SEED=1
+fuzz: install  ## feed random messages, record batches and JSON to both twins: make fuzz RUNS=100000 SEED=1
 	$(BIN)/python -m tests.fuzz.kernel --runs $(RUNS) --seed $(SEED)
 	$(BIN)/python -m tests.fuzz.kafka_batches --runs $(RUNS) --seed $(SEED)
+	$(BIN)/python -m tests.fuzz.json_records --runs $(RUNS) --seed $(SEED)
 
 check: install  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -67,6 +68,7 @@ format: install  ## fix the format, and what the linter can fix
 
 bench: install  ## print throughput beside a bare loop on the same broker, speed and figures beside the peers
 	$(BIN)/python tests/bench/throughput.py
+	$(BIN)/python tests/bench/decoding.py
 	$(BIN)/python tests/bench/consume.py
 	$(BIN)/python tests/bench/produce.py
 	$(BIN)/python tests/bench/recovery.py

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from streamnb.base import TIME_MAX_S, Batch, RecordBatch
+from streamnb.base import TIME_MAX_S, Batch, RecordBatch, twins
 from streamnb.errors import RecordError
 from streamnb.wire.field_values import (
     ID_CHARACTERS_MAX,
@@ -31,12 +31,16 @@ from streamnb.wire.field_values import (
     read_text,
     read_weight,
 )
+from streamnb.wire.fields import column_at, read_fields
 from streamnb.wire.json_faults import json_fault
 
 OWN = "streamnb."  # prefix of the headers that streamnb adds to dead letters
 KEY_BYTES_MAX = 65_536  # a score carries its record's key, and a larger one could exceed the broker's limit
 PARSED_BYTES = 2 << 20  # of a poll that are parsed at a time; a record is at most `message.bytes_max`
 HEADERS_MAX = 1_000  # no header is needed to score a record, and a dead letter carries them all
+
+_compiled = twins.load("streamnb.wire._fields")
+_read_fields = _compiled.read_fields if _compiled else read_fields
 
 _ABSENT = frozenset({NoneType})
 _STRINGS = _ABSENT | {str}
@@ -147,6 +151,8 @@ class Decoder:
             **dict.fromkeys(fields.flag, (read_flag, _FLAGS)),
         }
         self._needed = fields.text or tuple(self._readers)
+        weight = (fields.weight,) if fields.weight else ()
+        self._paths = tuple(dict.fromkeys((fields.id, fields.label, *weight, *self._readers)))
 
     def state_settings(self) -> dict[str, object]:
         """Return the settings that the statistics depend on: all but the limit and the path of the id.
@@ -178,22 +184,22 @@ class Decoder:
         For speed the code works column by column, and returns a column unchanged if none of its values has a
         type that needs a check.
         """
-        parsed, rows, refused = self._parse(records.values, self._envelopes(records))
+        columns, rows, refused = self._parse(records.values, self._envelopes(records))
         faults: Faults = {}
-        ids = self._ids(_column(parsed, self.fields.id), faults)
-        labels = self._labels(_column(parsed, self.fields.label), faults)
+        ids = self._ids(columns[self.fields.id], faults)
+        labels = self._labels(columns[self.fields.label], faults)
         weights: list[Any] | None = None
         if self.fields.weight:
-            column = _column(parsed, self.fields.weight)
+            column = columns[self.fields.weight]
             weights = _read(column, self.fields.weight, read_weight, frozenset(), faults)
         fields = {
-            path: _read(_column(parsed, path), path, read, as_they_are, faults)
+            path: _read(columns[path], path, read, as_they_are, faults)
             for path, (read, as_they_are) in self._readers.items()
         }
         self._refuse_own(records, rows, labels, faults)
-        self._refuse_empty(fields, len(parsed), faults)
+        self._refuse_empty(fields, len(rows), faults)
         if faults:
-            kept = [i for i in range(len(parsed)) if i not in faults]
+            kept = [i for i in range(len(rows)) if i not in faults]
             refused += [(rows[i], error) for i, error in faults.items()]
             refused.sort(key=itemgetter(0))
             rows, ids, labels = ([column[i] for i in kept] for column in (rows, ids, labels))
@@ -249,37 +255,52 @@ class Decoder:
 
     def _parse(
         self, values: list[bytes | None], envelopes: Faults
-    ) -> tuple[list[dict[str, object]], list[int], list[Refusal]]:
-        """Return the parsed JSON objects, the row of each, and the rows that were refused."""
-        parsed: list[dict[str, object]] = []
-        rows: list[int] = []
-        refused: list[Refusal] = []
-        loads, bytes_max = orjson.loads, self.fields.bytes_max
-        if not envelopes and (whole := _all_objects(values, bytes_max)) is not None:
-            return whole, list(range(len(values))), refused
-        for row, value in enumerate(values):
-            if value is None:
-                refused.append((row, RecordError("tombstone", "The record has no value.")))
-                continue
-            if row in envelopes:
-                refused.append((row, envelopes[row]))
-                continue
-            if len(value) > bytes_max:
-                what = f"The record has {len(value)} bytes, more than `message.bytes_max` = {bytes_max}."
-                refused.append((row, RecordError("oversized", what)))
-                continue
-            try:
-                message = loads(value)
-            except orjson.JSONDecodeError as error:
-                refused.append((row, json_fault(value, error)))
-                continue
-            if not isinstance(message, dict):
-                what = f"The record is {json_kind(message)}, not a JSON object."
-                refused.append((row, RecordError("schema", what)))
-                continue
-            parsed.append(message)
-            rows.append(row)
-        return parsed, rows, refused
+    ) -> tuple[dict[str, list[Any]], list[int], list[Refusal]]:
+        """Return the JSON values at each path that is read, the row of each message, and the refused rows.
+
+        Most records are read together; what is left of them is parsed one by one, or refused with the reason.
+        """
+        readable = values
+        if envelopes:
+            readable = [None if row in envelopes else value for row, value in enumerate(values)]
+        columns, left = _read_fields(readable, self._paths, self.fields.bytes_max)
+        rows = list(range(len(values)))
+        parsed: dict[int, dict[str, object]] = {}
+        refused: Faults = {}
+        for row in left:
+            found = self._parse_record(values[row], envelopes.get(row))
+            if isinstance(found, RecordError):
+                refused[row] = found
+            else:
+                parsed[row] = found
+        objects = list(parsed.values())
+        for path, column in zip(self._paths, columns, strict=True):
+            for row, value in zip(parsed, column_at(objects, path), strict=True):
+                column[row] = value
+        if refused:
+            rows = [row for row in rows if row not in refused]
+            columns = [[column[row] for row in rows] for column in columns]
+        return dict(zip(self._paths, columns, strict=True)), rows, list(refused.items())
+
+    def _parse_record(
+        self, value: bytes | None, envelope: RecordError | None
+    ) -> dict[str, object] | RecordError:
+        """Return a record's JSON object, or why the record is refused."""
+        bytes_max = self.fields.bytes_max
+        if value is None:
+            return RecordError("tombstone", "The record has no value.")
+        if envelope is not None:
+            return envelope
+        if len(value) > bytes_max:
+            what = f"The record has {len(value)} bytes, more than `message.bytes_max` = {bytes_max}."
+            return RecordError("oversized", what)
+        try:
+            message = orjson.loads(value)
+        except orjson.JSONDecodeError as error:
+            return json_fault(value, error)
+        if isinstance(message, dict):
+            return message
+        return RecordError("schema", f"The record is {json_kind(message)}, not a JSON object.")
 
     def _ids(self, column: list[Any], faults: Faults) -> list[Any]:
         if set(map(type, column)) == {str}:
@@ -310,18 +331,6 @@ class Decoder:
             raise RecordError("label", what)
         check_label(label)
         return label
-
-
-def _all_objects(values: list[bytes | None], bytes_max: int) -> list[dict[str, object]] | None:
-    """Return the JSON objects of a batch without faults, the usual case, or ``None`` if there is a fault."""
-    there = [value for value in values if value is not None]
-    if len(there) < len(values) or max(map(len, there), default=0) > bytes_max:
-        return None
-    try:
-        parsed = list(map(orjson.loads, there))
-    except orjson.JSONDecodeError:
-        return None
-    return parsed if {dict}.issuperset(map(type, parsed)) else None
 
 
 def _bounds(values: list[bytes | None]) -> list[int]:
@@ -359,19 +368,6 @@ def _times(records: RecordBatch, rows: Sequence[int]) -> list[float | None]:
     """Return the timestamps of these rows in seconds; ``None`` where the log has none."""
     stamps = records.timestamps_ms
     return [stamps[row] / 1000.0 if stamps[row] >= 0 else None for row in rows]
-
-
-def _column(parsed: list[dict[str, object]], path: str) -> list[Any]:
-    """Return the value at a path in each message, ``None`` where the path does not exist."""
-    first, *others = path.split(".")
-    column: list[Any]
-    try:
-        column = list(map(itemgetter(first), parsed))  # the fast way, if every message has the key
-    except KeyError:
-        column = [message.get(first) for message in parsed]
-    for key in others:
-        column = [value.get(key) if isinstance(value, dict) else None for value in column]
-    return column
 
 
 def _read(
