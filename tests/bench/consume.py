@@ -4,7 +4,8 @@
 
 The records are messages of the sms stream in a topic of three partitions on one broker. "In columns" and "one
 by one" are the two paths of streamnb's source over kafka-python: compiled code that cuts the records of a
-batch into columns, and the client's decoder. Beside them kafka-python and confluent-kafka themselves.
+batch into columns, and the client's decoder. "Through confluent-kafka" is streamnb's source over librdkafka.
+Beside them kafka-python and confluent-kafka themselves.
 
 The processor time is that of all threads of this process, from the first poll until all records are there.
 Everything runs once per run, one after the other; figures are medians of the runs, a ratio is the median of
@@ -20,8 +21,9 @@ from pathlib import Path
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
+from streamnb.base.protocols import Source
 from tests.bench.kafka_loops import PARTITIONS
-from tests.bench.record_costs import CONFLUENT, Cost, Ways, print_costs
+from tests.bench.record_costs import CONFLUENT, OVER_CONFLUENT, Cost, Ways, print_costs
 
 POLL_RECORDS = 2000  # the default of `engine.batch_records_max`
 POLL_MS = 500
@@ -52,6 +54,7 @@ class Consume(Ways):
         """Return what is measured, by name."""
         return {
             CONFLUENT: self.confluent,
+            OVER_CONFLUENT: self.over_confluent,
             "in columns": lambda: self.ours(columns=True),
             "one by one": lambda: self.ours(columns=False),
             "kafka-python itself": self.raw,
@@ -61,20 +64,36 @@ class Consume(Ways):
         """Read through streamnb's source."""
         from streamnb.transports.kafka import KafkaSource, records
 
-        costs: list[Cost] = []
         fit = records.columns_fit
         if not columns:
             records.columns_fit = lambda: False  # type: ignore[assignment]
         source = KafkaSource([self.topic], self.client)
         try:
             source.open({}, "earliest")
-            with self.timed(costs):
-                left = self.n
-                while left:
-                    left -= sum(map(len, source.poll(POLL_RECORDS, POLL_MS)))
+            return self._read(source)
         finally:
             records.columns_fit = fit
             source.close()
+
+    def over_confluent(self) -> Cost:
+        """Read through streamnb's source over librdkafka."""
+        from streamnb.transports.confluent import ConfluentSource
+
+        source = ConfluentSource([self.topic], {"bootstrap.servers": self.address})
+        try:
+            source.identity()  # connects
+            return self._read(source, opened=False)
+        finally:
+            source.close()
+
+    def _read(self, source: Source, *, opened: bool = True) -> Cost:
+        costs: list[Cost] = []
+        with self.timed(costs):
+            if not opened:  # librdkafka begins to fetch as soon as it is told what
+                source.open({}, "earliest")
+            left = self.n
+            while left:
+                left -= sum(map(len, source.poll(POLL_RECORDS, POLL_MS)))
         return costs[0]
 
     def raw(self) -> Cost:

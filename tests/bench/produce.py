@@ -4,9 +4,9 @@
 
 The records are scores of the sms stream, in the batches in which the engine publishes them, to a topic of
 three partitions on one broker. "In columns" and "one by one" are the two paths of streamnb's sink over
-kafka-python: rows appended to open batches by one call, and a `send` for each. In transactions, a quarter
-of a second of records at most goes into one. Beside them kafka-python and confluent-kafka themselves, with
-the same settings.
+kafka-python: rows appended to open batches by one call, and a `send` for each. "Through confluent-kafka" is
+streamnb's sink over librdkafka. In transactions, a quarter of a second of records at most goes into one.
+Beside them kafka-python and confluent-kafka themselves, with the same settings.
 
 The processor time is that of all threads of this process, up to the last acknowledgement. Everything runs
 once per run, one after the other; figures are medians of the runs, a ratio is the median of the ratios within
@@ -26,11 +26,12 @@ import orjson
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
+from streamnb.base.protocols import Sink
 from streamnb.base.record import Partition
 from streamnb.transports.topics import BATCH_BYTES, LINGER_MS
 from tests.bench.kafka_loops import PARTITIONS
 from tests.bench.loops import a_score, base_settings
-from tests.bench.record_costs import CONFLUENT, Cost, Ways, print_costs
+from tests.bench.record_costs import CONFLUENT, OVER_CONFLUENT, Cost, Ways, print_costs
 
 TRANSACTION_S = 0.25  # as `engine.transaction_interval_ms`
 
@@ -60,6 +61,7 @@ class Produce(Ways):
         """Return what is measured, by name."""
         return {
             CONFLUENT: self.confluent,
+            OVER_CONFLUENT: self.over_confluent,
             "in columns": lambda: self.ours(columns=True),
             "one by one": lambda: self.ours(columns=False),
             "kafka-python itself": self.raw,
@@ -71,11 +73,20 @@ class Produce(Ways):
         """Publish through streamnb's sink."""
         from streamnb.transports.kafka import KafkaSink
 
-        costs: list[Cost] = []
         sink = KafkaSink(self.topic, self.client)
         assert sink._producer is not None
         if not columns:
             sink._producer.rows = None
+        return self._publish(sink)
+
+    def over_confluent(self) -> Cost:
+        """Publish through streamnb's sink over librdkafka."""
+        from streamnb.transports.confluent import ConfluentSink
+
+        return self._publish(ConfluentSink(self.topic, {"bootstrap.servers": self.address}))
+
+    def _publish(self, sink: Sink) -> Cost:
+        costs: list[Cost] = []
         try:
             sink.publish(0, [b"warm"], [None], [()])
             sink.flush(60_000)

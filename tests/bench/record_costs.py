@@ -18,6 +18,7 @@ from tests.bench.kafka_loops import PARTITIONS, broker
 from tests.bench.throughput import input_lines
 
 CONFLUENT = "confluent-kafka itself"
+OVER_CONFLUENT = "through confluent-kafka"
 
 
 class Cost(NamedTuple):

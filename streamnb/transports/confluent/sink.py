@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import repeat
+from operator import length_hint
 
 from streamnb.base import IN_FLIGHT_BYTES_MAX, Headers
 from streamnb.transports.confluent.client import (
@@ -103,14 +106,13 @@ class ConfluentSink(TopicSink):
         assert self._producer is not None, "closed"
         self._serve(0)
         self._raise_failure()
-        topic, target, produce = self._topic, partition % self._partitions, self._producer.produce
+        target = partition % self._partitions
         try:
-            for value, key, names in zip(values, keys, headers, strict=True):
-                sent = list(names) if names else None
-                try:
-                    produce(topic, value, key, target, headers=sent)
-                except BufferError:
-                    self._produce_when_queue_has_space(target, value, key, sent)
+            if any(headers) or not len(values) == len(keys) == len(headers):
+                for value, key, names in zip(values, keys, headers, strict=True):
+                    self._produce(target, value, key, list(names) if names else None)
+            else:
+                self._produce_all(target, values, keys)
         except KafkaException as error:
             self._fail(target, reason(error), too_large=is_too_large(error))
         self._raise_failure()
@@ -145,6 +147,29 @@ class ConfluentSink(TopicSink):
                     self._topic,
                     reason(error),
                 )
+
+    def _produce_all(self, target: int, values: Sequence[bytes | None], keys: Sequence[bytes | None]) -> None:
+        """Send records without headers; C code makes the calls, which saves half of their processor time."""
+        assert self._producer is not None, "closed"
+        rest = iter(list(values))  # of a list, the length of the rest is known
+        calls = map(self._producer.produce, repeat(self._topic), rest, keys, repeat(target))
+        while True:
+            try:
+                deque(calls, maxlen=0)
+            except BufferError:  # `calls` continues behind the record that was refused
+                refused = len(values) - length_hint(rest) - 1
+                self._produce_when_queue_has_space(target, values[refused], keys[refused], None)
+            else:
+                return
+
+    def _produce(
+        self, target: int, value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes]] | None
+    ) -> None:
+        assert self._producer is not None, "closed"
+        try:
+            self._producer.produce(self._topic, value, key, target, headers=headers)
+        except BufferError:
+            self._produce_when_queue_has_space(target, value, key, headers)
 
     def _produce_when_queue_has_space(
         self, target: int, value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes]] | None

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from streamnb.base import Partition, RecordBatch, Start
 from streamnb.errors import TransportError
@@ -36,7 +36,7 @@ from streamnb.transports.confluent.client import (
     translated,
 )
 from streamnb.transports.confluent.error_codes import DAMAGED, END, GONE, LEADERLESS, MISSING, RETRIED
-from streamnb.transports.confluent.records import Read, batch_of, taken
+from streamnb.transports.confluent.records import Poll
 from streamnb.transports.confluent.sink import ConfluentSink
 from streamnb.transports.topics import TopicSource, position_lost, starting_positions, topic_gone
 
@@ -45,6 +45,7 @@ from confluent_kafka import (  # isort: skip  the client module reports a missin
     IsolationLevel,
     KafkaError,
     KafkaException,
+    Message,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # isort: skip
@@ -165,7 +166,7 @@ class ConfluentSource(TopicSource):
         if time.monotonic() >= self._look_at_written_s:
             self._look_at_written(self._consumer)
         with translated("Reading", self._settings):
-            batches = self._batches(taken(self._consumer, records_max, timeout_ms))
+            batches = self._batches(self._consumer, records_max, timeout_ms)
         if self._failure is not None and not batches:
             raise self._failure
         return batches
@@ -208,34 +209,30 @@ class ConfluentSource(TopicSource):
                 self._consumer.assign(every)
         return begin
 
-    def _batches(self, found: Iterable[Read]) -> list[RecordBatch]:
-        """Return the messages before the first failure, one batch per partition, and keep that failure."""
-        records: dict[tuple[str, int], list[Read]] = {}
+    def _batches(self, consumer: Consumer, records_max: int, timeout_ms: int) -> list[RecordBatch]:
+        """Return the records before the first failure, one batch per partition, and keep that failure."""
         ends: dict[tuple[str, int], int] = {}
-        for one in found:
-            message, _ = one
-            error = message.error()
-            # A tuple is quicker to make than a `Partition`.
-            place = (message.topic() or "", message.partition())
-            if error is None:
-                if place in records:
-                    records[place].append(one)
-                else:
-                    records[place] = [one]
-            elif error.code() == END:
+
+        def handled(event: Message) -> bool:
+            error, place = event.error(), (event.topic() or "", event.partition())
+            assert error is not None
+            if error.code() == END:
                 # The offset of the next fetch, behind transaction markers and compacted records.
-                ends[place] = message.offset()
+                ends[place] = event.offset()
             else:
-                self._failure = self._failure_of(error, Partition(*place), message.offset())
-                if self._failure is not None:
-                    break  # the messages behind a damaged batch may come from arbitrary offsets
+                self._failure = self._failure_of(error, Partition(*place), event.offset())
+            return self._failure is None  # records behind a damaged batch may come from arbitrary offsets
+
+        poll = Poll(self._topics, handled)
+        poll.read(consumer, records_max, timeout_ms)
         batches = []
-        for place in records | ends:
-            partition, read_here = Partition(*place), records.get(place, [])
-            next_offset = max(ends.get(place, 0), read_here[-1][0].offset() + 1 if read_here else 0)
-            if next_offset > self._next_offsets[partition]:
-                batches.append(batch_of(partition, read_here, next_offset))
-                self._next_offsets[partition] = next_offset
+        for place, at in ends.items():
+            batch = poll.batch(place)
+            batch.next_offset = max(batch.next_offset, at)
+        for batch in poll.batches.values():
+            if batch.next_offset > self._next_offsets[batch.partition]:
+                batches.append(batch)
+                self._next_offsets[batch.partition] = batch.next_offset
         return batches
 
     def _failure_of(self, error: KafkaError, partition: Partition, offset: int) -> TransportError | None:
