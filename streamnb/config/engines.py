@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec import structs
 
@@ -16,12 +16,11 @@ from streamnb.config.endpoints import (
     ConfluentInput,
     ConfluentOutput,
     InputSettings,
-    KafkaInput,
-    KafkaOutput,
     LinesInput,
     LinesOutput,
     OutputSettings,
     TopicOutput,
+    TopicsInput,
 )
 from streamnb.config.settings import Settings, client_settings
 from streamnb.engine import (
@@ -50,6 +49,7 @@ from streamnb.transports.jsonl import JsonlDeadLetters, JsonlSink, JsonlSource
 from streamnb.wire import Output
 
 if TYPE_CHECKING:
+    from streamnb.transports.confluent import ConfluentTransactions
     from streamnb.transports.kafka import KafkaTransactions
 from streamnb.config.models import build_decoder, build_model, model_description, slow_parts
 
@@ -118,7 +118,7 @@ def check_lines(settings: Settings) -> None:
 
 def build_transactions(
     settings: Settings, came: InputSettings, goes: OutputSettings, aside: OutputSettings
-) -> KafkaTransactions | None:
+) -> KafkaTransactions | ConfluentTransactions | None:
     """Return the transactions for exactly-once scores, or ``None`` if scores are at least once.
 
     Raises
@@ -128,35 +128,43 @@ def build_transactions(
     """
     if settings.engine.scores != "exactly_once":
         return None
-    endpoints = [
-        endpoint for endpoint in (came, goes, aside) if isinstance(endpoint, KafkaInput | KafkaOutput)
-    ]
-    if len(endpoints) < 3 or any(
-        client_settings(settings, endpoint) != client_settings(settings, endpoints[0])
-        for endpoint in endpoints
+    topics = [one for one in (came, goes, aside) if isinstance(one, TopicsInput | TopicOutput)]
+    clients = {isinstance(one, ConfluentInput | ConfluentOutput) for one in topics}
+    if (
+        len(topics) < 3
+        or len(clients) > 1
+        or any(client_settings(settings, one) != client_settings(settings, topics[0]) for one in topics)
     ):
         raise SettingsError(
             '`engine.scores = "exactly_once"` needs source, sink and dead letters in one Kafka cluster.',
-            'Set kind = "kafka" and the same client settings for all three, or set scores = "at_least_once".',
+            'Set the same kind, "kafka" or "confluent", and the same client settings for all three, or set '
+            'scores = "at_least_once".',
         )
-    assert isinstance(came, KafkaInput)
+    assert isinstance(came, TopicsInput)
     if came.group is None:
         raise SettingsError(
             '`engine.scores = "exactly_once"` needs `source.group`, which is not set.',
             "Name a group that belongs to this engine alone.",
         )
-    assert isinstance(goes, KafkaOutput)
+    assert isinstance(goes, TopicOutput)
+    assert isinstance(aside, TopicOutput)
+    client, timeout_ms = client_settings(settings, came), goes.delivery_timeout_ms
+    if isinstance(came, ConfluentInput):
+        from streamnb.transports.confluent import ConfluentTransactions
+
+        in_flight = goes.in_flight_bytes_max + aside.in_flight_bytes_max
+        return ConfluentTransactions(
+            client, came.group, delivery_timeout_ms=timeout_ms, in_flight_bytes_max=in_flight
+        )
     from streamnb.transports.kafka import KafkaTransactions
 
-    return KafkaTransactions(
-        client_settings(settings, came), came.group, delivery_timeout_ms=goes.delivery_timeout_ms
-    )
+    return KafkaTransactions(client, came.group, delivery_timeout_ms=timeout_ms)
 
 
 def build_sink(
     settings: Settings,
     endpoint: OutputSettings,
-    within: KafkaTransactions | None = None,
+    within: KafkaTransactions | ConfluentTransactions | None = None,
     *,
     dead_letters: bool = False,
 ) -> Sink:
@@ -171,10 +179,13 @@ def build_sink(
     if isinstance(endpoint, ConfluentOutput):
         from streamnb.transports.confluent import ConfluentSink
 
-        return ConfluentSink(endpoint.topic, brokers, **limits)
+        # `build_transactions` made `within` for the client of all endpoints.
+        own = cast("ConfluentTransactions | None", within)
+        return ConfluentSink(endpoint.topic, brokers, **limits, transactions=own)
     from streamnb.transports.kafka import KafkaSink
 
-    return KafkaSink(endpoint.topic, brokers, **limits, transactions=within)
+    kafkas = cast("KafkaTransactions | None", within)
+    return KafkaSink(endpoint.topic, brokers, **limits, transactions=kafkas)
 
 
 def check_endpoints(settings: Settings) -> tuple[InputSettings, OutputSettings, OutputSettings]:

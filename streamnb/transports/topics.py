@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from streamnb.base import Partition, Start
 from streamnb.errors import (
     DeliveryError,
+    FencedError,
     MissingTopicError,
     PositionLostError,
     SettingsError,
@@ -30,6 +31,14 @@ BATCH_BYTES = 256 * 1024
 IN_FLIGHT_MAX = (
     20_000  # records: the clients buffer without bound; large ones reach `IN_FLIGHT_BYTES_MAX` before
 )
+
+# The broker aborts an open transaction this long after `delivery_timeout_ms`, so that readers with isolation
+# level `read_committed` wait no longer. The abort also fences the producer, so it must not come earlier.
+ABORT_AFTER_MS = 60_000
+COORDINATOR_BUDGET_S = 30.0
+# The metadata of the offsets that a transaction commits. Offsets without it are advice for lag tools, or were
+# set by such a tool: they do not tell which scores were published.
+PUBLISHED = "scores published exactly once by streamnb"
 
 TOO_LARGE_HINT = (
     "Set `output.bytes_max`, or for dead letters `dead_letters.bytes_max`, below the topic's "
@@ -213,6 +222,28 @@ def position_lost(what: str) -> PositionLostError:
         "Lengthen the topic's retention and start again; the error at that start names the missing offsets."
     )
     return PositionLostError(what, hint)
+
+
+def transactional_id(group: str) -> str:
+    """Return the id of a group's transactions; with one id for both clients, each fences the other."""
+    return f"streamnb-{group}"
+
+
+def is_published(metadata: str | None) -> bool:
+    """Return whether a transaction committed the offset that has this metadata.
+
+    confluent-kafka 2.16 sends metadata with the null byte that ends a string in C, and reads up to one:
+    behind metadata without it, it finds whatever follows in memory.
+    """
+    return (metadata or "").startswith(PUBLISHED)
+
+
+def fenced_by(cause: str) -> FencedError:
+    """Return the error for a fenced producer."""
+    return FencedError(
+        f"This learner was fenced: another one of its group has started, or it paused too long: {cause}.",
+        "Run only one learner per group, or give each its own `source.group`.",
+    )
 
 
 class TopicSource(ABC):

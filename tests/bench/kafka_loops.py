@@ -83,14 +83,23 @@ class KafkaLoops:
 
     def confluent_engine(self, folder: Path) -> float:
         """The engine from topic to topic through librdkafka."""
-        settings = msgspec.structs.replace(
-            base_settings(),
+        return timed(assembled(self._confluent_settings(), folder), self.n)
+
+    def confluent_engine_exactly_once(self, folder: Path) -> float:
+        """The same with scores in transactions, under a group that has committed nothing yet."""
+        group = f"streamnb-bench-{uuid.uuid4().hex[:8]}"
+        return timed(assembled(self._confluent_settings(group, scores="exactly_once"), folder), self.n)
+
+    def _confluent_settings(self, group: str = "", **engine: object) -> Settings:
+        settings = base_settings()
+        return msgspec.structs.replace(
+            settings,
             confluent=self.confluent,
-            source=ConfluentInput((self.mail,)),
+            source=ConfluentInput((self.mail,), group=group or None),
             sink=ConfluentOutput(self.scores),
             dead_letters=DeadLetterSettings(sink=ConfluentOutput(self.dead)),
+            engine=msgspec.structs.replace(settings.engine, **engine),
         )
-        return timed(assembled(settings, folder), self.n)
 
     def bare(self, _folder: Path) -> float:
         """Consume, decode, encode, produce with streamnb's source and sink."""

@@ -26,7 +26,7 @@ import orjson
 if str(Path(__file__).resolve().parents[2]) not in sys.path:
     sys.path.append(str(Path(__file__).resolve().parents[2]))  # an installed streamnb comes first
 
-from streamnb.base.protocols import Sink
+from streamnb.base.protocols import Sink, Transactions
 from streamnb.base.record import Partition
 from streamnb.transports.topics import BATCH_BYTES, LINGER_MS
 from tests.bench.kafka_loops import PARTITIONS
@@ -65,6 +65,7 @@ class Produce(Ways):
             "in columns": lambda: self.ours(columns=True),
             "one by one": lambda: self.ours(columns=False),
             "kafka-python itself": self.raw,
+            "through confluent-kafka, in transactions": self.over_confluent_in_transactions,
             "in columns, in transactions": lambda: self.in_transactions(columns=True),
             "one by one, in transactions": lambda: self.in_transactions(columns=False),
         }
@@ -102,11 +103,22 @@ class Produce(Ways):
         """Publish through streamnb's sink, as for scores exactly once."""
         from streamnb.transports.kafka import KafkaSink, KafkaTransactions
 
-        costs: list[Cost] = []
         transactions = KafkaTransactions(self.client, f"group-{uuid.uuid4().hex[:8]}")
         if not columns:
             transactions.producer.rows = None
         sink = KafkaSink(self.topic, self.client, transactions=transactions)
+        return self._commit(transactions, sink)
+
+    def over_confluent_in_transactions(self) -> Cost:
+        """Publish through streamnb's sink over librdkafka, as for scores exactly once."""
+        from streamnb.transports.confluent import ConfluentSink, ConfluentTransactions
+
+        client = {"bootstrap.servers": self.address}
+        transactions = ConfluentTransactions(client, f"group-{uuid.uuid4().hex[:8]}")
+        return self._commit(transactions, ConfluentSink(self.topic, client, transactions=transactions))
+
+    def _commit(self, transactions: Transactions, sink: Sink) -> Cost:
+        costs: list[Cost] = []
         read = Partition(self.topic, 0)
         try:
             transactions.recover([read])

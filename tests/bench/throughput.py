@@ -62,6 +62,7 @@ IN_TURN = "step and bare loop in turn (computed)"
 
 MEMORY, LINES, KAFKA, CONFLUENT = "memory", "JSON lines", "Kafka", "Kafka, confluent"
 LONG_LINES, EXACTLY_ONCE = "JSON lines, enron1", "Kafka, exactly once"
+CONFLUENT_EXACTLY_ONCE = "Kafka, confluent, exactly once"
 
 
 class Target(NamedTuple):
@@ -78,6 +79,7 @@ TARGETS = (
     Target(KAFKA, BARE, 0.5),
     Target(EXACTLY_ONCE, AT_LEAST_ONCE, 0.8),
     Target(CONFLUENT, BARE, 0.5),
+    Target(CONFLUENT_EXACTLY_ONCE, AT_LEAST_ONCE, 0.8),
     Target(KAFKA, CONFLUENT, 0.9),
 )
 
@@ -134,6 +136,10 @@ def run(lines: Sequence[bytes], long_lines: Sequence[bytes], address: str | None
             ENGINE: kafka.confluent_engine,
             BARE: kafka.confluent_bare,
             CONFLUENT_RAW: kafka.confluent_raw,
+        }
+        transports[CONFLUENT_EXACTLY_ONCE] = {
+            AT_LEAST_ONCE: kafka.confluent_engine,
+            ENGINE: kafka.confluent_engine_exactly_once,
         }
     found: Runs = {transport: {} for transport in transports}
     try:

@@ -9,5 +9,6 @@ record contains, or who polls it. confluent-kafka is optional: without it, impor
 from streamnb.transports.confluent.client import create_topics, describe_topics
 from streamnb.transports.confluent.sink import ConfluentSink
 from streamnb.transports.confluent.source import ConfluentSource
+from streamnb.transports.confluent.transactions import ConfluentTransactions
 
-__all__ = ["ConfluentSink", "ConfluentSource", "create_topics", "describe_topics"]
+__all__ = ["ConfluentSink", "ConfluentSource", "ConfluentTransactions", "create_topics", "describe_topics"]

@@ -136,12 +136,6 @@ def reason(error: KafkaException | KafkaError) -> str:
     return (inner.str() if isinstance(inner, KafkaError) else str(inner)).rstrip(".")
 
 
-def is_too_large(error: KafkaException | KafkaError) -> bool:
-    """Return whether the client or the broker refuses a record for its size."""
-    inner = error.args[0] if isinstance(error, KafkaException) and error.args else error
-    return isinstance(inner, KafkaError) and inner.code() == KafkaError.MSG_SIZE_TOO_LARGE
-
-
 def build(kind: type[C], settings: Mapping[str, object], errors: Errors, **owned: object) -> C:
     """Return a client of librdkafka, which connects in the background.
 

@@ -7,30 +7,24 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from operator import length_hint
+from typing import Protocol
 
 from streamnb.base import IN_FLIGHT_BYTES_MAX, Headers
-from streamnb.transports.confluent.client import (
-    Errors,
-    brokers,
-    build,
-    describe_topics,
-    is_too_large,
-    librdkafka_settings,
-    reason,
-)
-from streamnb.transports.topics import (
-    BATCH_BYTES,
-    IN_FLIGHT_MAX,
-    LINGER_MS,
-    TopicSink,
-    log,
-)
+from streamnb.transports.confluent.client import brokers, describe_topics, librdkafka_settings, reason
+from streamnb.transports.confluent.producer import Report, drop, is_fenced, is_too_large, new_producer
+from streamnb.transports.topics import IN_FLIGHT_MAX, TopicSink, fenced_by
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  as in source.py
 
 QUEUE_STEP_S = 0.005
 FLUSH_STEP_S = 0.005
-CLOSE_TIMEOUT_S = 1.0
+
+
+class _Transactions(Protocol):
+    @property
+    def producer(self) -> Producer: ...
+
+    def listen(self, report: Report) -> None: ...
 
 
 class ConfluentSink(TopicSink):
@@ -50,6 +44,9 @@ class ConfluentSink(TopicSink):
         The number of unacknowledged bytes at which `publish` waits, rounded up to a multiple of 1,024.
     delivery_timeout_ms : int
         The time after which a record without acknowledgement counts as not delivered.
+    transactions : ConfluentTransactions, optional
+        The transactions whose producer, and open transaction, the sink publishes through. Their producer's
+        limits of records and bytes in flight take the place of this sink's.
 
     Raises
     ------
@@ -67,27 +64,24 @@ class ConfluentSink(TopicSink):
         in_flight_max: int = IN_FLIGHT_MAX,
         in_flight_bytes_max: int = IN_FLIGHT_BYTES_MAX,
         delivery_timeout_ms: int = 120_000,
+        transactions: _Transactions | None = None,
     ) -> None:
         settings = librdkafka_settings(client)
         super().__init__(topic, brokers(settings), describe_topics(client, [topic]))
         self._delivery_timeout_ms = delivery_timeout_ms
+        self._own = transactions is None
         self._producer: Producer | None = None
-        self._producer = build(
-            Producer,
-            {
-                "linger.ms": LINGER_MS,
-                "batch.size": BATCH_BYTES,
-                **settings,
-                "on_delivery": self._report,
-            },
-            Errors(),
-            acks="all",
-            enable_idempotence=True,
-            delivery_timeout_ms=delivery_timeout_ms,
-            queue_buffering_max_messages=in_flight_max,
-            queue_buffering_max_kbytes=-(-in_flight_bytes_max // 1024),
-            delivery_report_only_error=True,
-        )
+        if transactions is not None:
+            self._producer = transactions.producer
+            transactions.listen(self._report)
+        else:
+            self._producer = new_producer(
+                settings,
+                self._report,
+                in_flight_max=in_flight_max,
+                in_flight_bytes_max=in_flight_bytes_max,
+                delivery_timeout_ms=delivery_timeout_ms,
+            )
 
     def publish(
         self,
@@ -114,7 +108,7 @@ class ConfluentSink(TopicSink):
             else:
                 self._produce_all(target, values, keys)
         except KafkaException as error:
-            self._fail(target, reason(error), too_large=is_too_large(error))
+            self._fail_for(target, error)
         self._raise_failure()
 
     def flush(self, timeout_ms: int) -> None:
@@ -135,18 +129,10 @@ class ConfluentSink(TopicSink):
         self._raise_failure()
 
     def close(self) -> None:
-        """Close the producer; records that were not flushed may be dropped."""
+        """Close the sink's own producer; records that were not flushed may be dropped."""
         producer, self._producer = self._producer, None
-        if producer is not None and len(producer):
-            producer.purge()
-            try:
-                producer.flush(CLOSE_TIMEOUT_S)
-            except KafkaException as error:  # must not replace the error for which this sink is closed
-                log.warning(
-                    "The sink to %s did not close in time; records in flight are dropped: %s",
-                    self._topic,
-                    reason(error),
-                )
+        if producer is not None and self._own:
+            drop(producer, self._topic)
 
     def _produce_all(self, target: int, values: Sequence[bytes | None], keys: Sequence[bytes | None]) -> None:
         """Send records without headers; C code makes the calls, which saves half of their processor time."""
@@ -197,9 +183,14 @@ class ConfluentSink(TopicSink):
         try:
             self._producer.poll(timeout_s)
         except KafkaException as error:
-            self._fail(None, reason(error))
+            self._fail_for(None, error)
 
     def _report(self, error: KafkaError | None, record: Message) -> None:
         """Remember a failed delivery; librdkafka calls this from `poll` and `flush`."""
-        if error is not None:
-            self._fail(record.partition(), reason(error), too_large=is_too_large(error))
+        if error is not None and record.topic() == self._topic:
+            self._fail_for(record.partition(), error)
+
+    def _fail_for(self, target: int | None, error: KafkaException | KafkaError) -> None:
+        if is_fenced(error) and self._failure is None:
+            self._failure = fenced_by(reason(error))
+        self._fail(target, reason(error), too_large=is_too_large(error))

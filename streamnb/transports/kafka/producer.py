@@ -34,7 +34,7 @@ from kafka.serializer import Serializer
 from streamnb.errors import FencedError
 from streamnb.transports.kafka.client import connect
 from streamnb.transports.kafka.rows import row_writer
-from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, log
+from streamnb.transports.topics import BATCH_BYTES, LINGER_MS, fenced_by, log
 
 CLOSE_TIMEOUT_S = 10.0
 READY_TIMEOUT_MS = 1000.0  # the sender thread cannot be stopped while it waits for a connection
@@ -59,10 +59,7 @@ def is_too_large(error: object) -> bool:
 
 def fenced(error: KafkaError) -> FencedError:
     """Return the error for a fenced producer."""
-    return FencedError(
-        f"This learner was fenced: another one of its group has started, or it paused too long: {error!r}.",
-        "Run only one learner per group, or give each its own `source.group`.",
-    )
+    return fenced_by(repr(error))
 
 
 class _NullSerializer(Serializer):  # type: ignore[misc]

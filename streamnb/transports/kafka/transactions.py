@@ -24,15 +24,15 @@ from streamnb.base import Partition
 from streamnb.errors import TooLargeError, TransactionError
 from streamnb.transports.kafka.client import connect, kafka_python_settings, translated
 from streamnb.transports.kafka.producer import Producer, fenced, is_fenced, is_too_large, new_producer
-from streamnb.transports.topics import TOO_LARGE_HINT
+from streamnb.transports.topics import (
+    ABORT_AFTER_MS,
+    COORDINATOR_BUDGET_S,
+    PUBLISHED,
+    TOO_LARGE_HINT,
+    is_published,
+    transactional_id,
+)
 
-# The broker aborts an open transaction this long after `delivery_timeout_ms`, so that readers with isolation
-# level `read_committed` wait no longer. The abort also fences the producer, so it must not come earlier.
-ABORT_AFTER_MS = 60_000
-COORDINATOR_BUDGET_S = 30.0
-# The metadata of the offsets that a transaction commits. Offsets without it are advice for lag tools, or were
-# set by such a tool: they do not tell which scores were published.
-PUBLISHED = "scores published exactly once by streamnb"
 RETRY_PAUSE_S = 0.1
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class KafkaTransactions:
         self._producer: Producer | None = new_producer(
             self._settings,
             delivery_timeout_ms=delivery_timeout_ms,
-            transactional_id=f"streamnb-{group}",
+            transactional_id=transactional_id(group),
             transaction_timeout_ms=delivery_timeout_ms + ABORT_AFTER_MS,
         )
 
@@ -103,7 +103,7 @@ class KafkaTransactions:
                 found = _with_coordinator(lambda: admin.list_group_offsets(asked)[self._group])
         finally:
             admin.close()
-        return {Partition(*one): at.offset for one, at in found.items() if at.metadata == PUBLISHED}
+        return {Partition(*one): at.offset for one, at in found.items() if is_published(at.metadata)}
 
     def begin(self) -> None:
         """Open a transaction."""
@@ -122,7 +122,9 @@ class KafkaTransactions:
             The commit failed, or its outcome is unknown.
         """
         offsets = {
-            TopicPartition(*one): OffsetAndMetadata(at, PUBLISHED, -1) for one, at in next_offsets.items()
+            # The null byte is for confluent-kafka: see `is_published`.
+            TopicPartition(*one): OffsetAndMetadata(at, f"{PUBLISHED}\0", -1)
+            for one, at in next_offsets.items()
         }
         with self._outcome_known():
             self.producer.commit(offsets, self._group, self._timeout_ms)

@@ -97,7 +97,7 @@ def sink(closing: list[ConfluentSource | ConfluentSink]) -> MakeSink:
     """Build a sink that is closed after the test, from the other client's settings."""
 
     def make(topic: str, client: Client, **settings: int) -> ConfluentSink:
-        made = ConfluentSink(topic, renamed(client), **settings)
+        made = ConfluentSink(topic, renamed(client), **settings)  # type: ignore[arg-type]
         closing.append(made)
         return made
 

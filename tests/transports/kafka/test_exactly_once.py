@@ -19,9 +19,10 @@ from streamnb.base.record import Partition
 from streamnb.config import build_engine, load_settings, load_snapshot
 from streamnb.engine.metrics import Metrics
 from streamnb.errors import FencedError, SettingsError
+from streamnb.transports.confluent import ConfluentTransactions
 from streamnb.transports.kafka.producer import is_fenced
 from streamnb.transports.kafka.transactions import KafkaTransactions
-from tests.transports.kafka.accidents import Child
+from tests.transports.kafka.accidents import CLIENTS, Child
 from tests.transports.kafka.test_pipeline import Pipeline, order_free_digest, pipeline, plain_loop
 
 BOUNCE_EVERY = 5
@@ -30,14 +31,23 @@ scores = "exactly_once"
 """
 
 
-def exactly_once(broker: str, tmp_path: Path, partitions: int, times: int = 1) -> Pipeline:
-    """Return a pipeline that publishes its scores in transactions."""
+def exactly_once(
+    broker: str, tmp_path: Path, partitions: int, client: str = "kafka", *, times: int = 1
+) -> Pipeline:
+    """Return a pipeline that publishes its scores in transactions, through this client."""
     pipe = pipeline(broker, tmp_path, "mailbox", partitions, times=times, batch_records_max=50)
     text = pipe.config.read_text().replace("[engine]\n", f"[engine]{SETTINGS}")
-    pipe.config.write_text(
-        text.replace('kind = "kafka"\ntopics', f'kind = "kafka"\ngroup = "{pipe.run}"\ntopics')
-    )
+    text = text.replace('kind = "kafka"\ntopics', f'kind = "kafka"\ngroup = "{pipe.run}"\ntopics')
+    text = text.replace('kind = "kafka"', f'kind = "{client}"')
+    pipe.config.write_text(f'{text}\n[confluent]\nbootstrap.servers = "{broker}"\n')
     return pipe
+
+
+def transactions(client: str, broker: str, group: str) -> KafkaTransactions | ConfluentTransactions:
+    """Return transactions of a group through this client."""
+    if client == "confluent":
+        return ConfluentTransactions({"bootstrap.servers": broker}, group)
+    return KafkaTransactions({"bootstrap_servers": broker}, group)
 
 
 def start(pipe: Pipeline) -> subprocess.Popen[str]:
@@ -51,9 +61,11 @@ def start(pipe: Pipeline) -> subprocess.Popen[str]:
     return process
 
 
-def begun(starter: subprocess.Popen[str], pipe: Pipeline, *, rebuild: bool = False) -> Child:
+def begun(
+    starter: subprocess.Popen[str], pipe: Pipeline, client: str = "kafka", *, rebuild: bool = False
+) -> Child:
     """Start the engine in a `Child`, which collects its log, and wait until it is ready."""
-    child = Child(starter, pipe.config, pipe.broker, "kafka", until_end=True, rebuild=rebuild)
+    child = Child(starter, pipe.config, pipe.broker, client, until_end=True, rebuild=rebuild)
     child.wait_until_ready()
     return child
 
@@ -78,10 +90,12 @@ def assert_each_is_seen_once(pipe: Pipeline) -> None:
 @pytest.mark.crash
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("client", CLIENTS)
 def test_B16_killed_at_random_it_publishes_each_score_once(
     own_broker: Broker,
     starter: subprocess.Popen[str],
     tmp_path: Path,
+    client: str,
     partitions: int,
     kills: int,
     seed: int,
@@ -93,10 +107,11 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
     records for each.
     """
     accidents = max(2, kills // 10)
-    pipe = exactly_once(own_broker.address, tmp_path, partitions, times=max(1, accidents * 4 // 5))
+    times = max(1, accidents * 4 // 5)
+    pipe = exactly_once(own_broker.address, tmp_path, partitions, client, times=times)
     moments = random.Random(f"{seed}/{partitions}")
     killed = Counter[str]()
-    child = begun(starter, pipe)
+    child = begun(starter, pipe, client)
     while killed.total() < accidents and child.is_alive():
         time.sleep(moments.uniform(0.0, 0.1 if accidents < 10 else 0.6))
         if killed.total() % BOUNCE_EVERY == BOUNCE_EVERY - 1:
@@ -111,14 +126,14 @@ def test_B16_killed_at_random_it_publishes_each_score_once(
             elif damaged:
                 damage(pipe)
             killed["snapshots lost" if lost else "rebuilt" if damaged else "engine killed"] += 1
-            child = begun(starter, pipe, rebuild=damaged)
+            child = begun(starter, pipe, client, rebuild=damaged)
 
     assert child.ended(3600) == 0, "".join(child.said)
     assert killed.total() == accidents or accidents > 2, "the stream was over first"
     assert_each_is_seen_once(pipe)
     if partitions == 1:
         assert plain_loop(pipe.config)[1].digest() == pipe.digest()
-    print(f"{len(pipe.lines):,} records, {partitions} partitions: {dict(killed)}")
+    print(f"{client}, {len(pipe.lines):,} records, {partitions} partitions: {dict(killed)}")
 
 
 def run_in_process(
@@ -134,11 +149,12 @@ def run_in_process(
 
 
 @pytest.mark.parametrize("how", ["lost", "rebuild", "second directory", "from a snapshot"])
+@pytest.mark.parametrize("client", CLIENTS)
 def test_F7_scores_are_published_once_whatever_becomes_of_the_snapshots(
-    broker: str, tmp_path: Path, how: str
+    broker: str, tmp_path: Path, client: str, how: str
 ) -> None:
     """The offsets that transactions committed under the group tell what was published; all is learned."""
-    pipe = exactly_once(broker, tmp_path, 1)
+    pipe = exactly_once(broker, tmp_path, 1, client)
     run_in_process(pipe)
     snapshots = sorted(pipe.directory.glob("*.snb"))
     elsewhere = f"snapshots.directory={tmp_path}/elsewhere"
@@ -165,25 +181,47 @@ def test_F7_scores_are_published_once_whatever_becomes_of_the_snapshots(
         assert pipe.digest()["order_free"] == order_free_digest(pipe)
 
 
-def test_F7_offsets_that_were_only_advice_hide_no_score(broker: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("first", "second"), [CLIENTS, CLIENTS[::-1]])
+def test_what_one_client_published_the_other_does_not_publish_again(
+    broker: str, tmp_path: Path, first: str, second: str
+) -> None:
+    """Transactional id, group and committed offsets are the same for both."""
+    pipe = exactly_once(broker, tmp_path, 1, first)
+    run_in_process(pipe)
+    for path in pipe.directory.glob("*.snb"):
+        path.unlink()
+    text = pipe.config.read_text()
+    pipe.config.write_text(text.replace(f'kind = "{first}"', f'kind = "{second}"'))
+    run_in_process(pipe)
+
+    assert [offset for offset, _ in pipe.scores()[0]] == list(range(len(pipe.lines)))
+    assert pipe.digest()["order_free"] == order_free_digest(pipe)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_F7_offsets_that_were_only_advice_hide_no_score(broker: str, tmp_path: Path, client: str) -> None:
     """An at-least-once engine commits offsets under the same group, but only for lag tools."""
-    pipe = exactly_once(broker, tmp_path, 1)
+    pipe = exactly_once(broker, tmp_path, 1, client)
     run_in_process(pipe, "engine.scores=at_least_once")
     run_in_process(pipe, f"snapshots.directory={tmp_path}/elsewhere")
 
     assert [offset for offset, _ in pipe.scores()[0]] == 2 * list(range(len(pipe.lines)))
 
 
-def test_B15_a_second_producer_of_the_group_shuts_the_first_out(broker: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("second", CLIENTS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_B15_a_second_producer_of_the_group_shuts_the_first_out(
+    broker: str, tmp_path: Path, client: str, second: str
+) -> None:
     """The first is fenced even if both have their own snapshot directories; its transaction is aborted."""
-    pipe = exactly_once(broker, tmp_path, 1)
+    pipe = exactly_once(broker, tmp_path, 1, client)
     settings = load_settings(pipe.config)
     first = build_engine(settings, metrics=Metrics(), until_end=True)
     process = first.processing.process
 
     def overtaken(records: object) -> None:
         process(records)  # type: ignore[arg-type]
-        other = KafkaTransactions({"bootstrap_servers": broker}, pipe.run)
+        other = transactions(second, broker, pipe.run)
         other.recover([Partition(f"{pipe.run}-mail", 0)])
         other.close()
 
@@ -200,11 +238,12 @@ def test_B15_a_second_producer_of_the_group_shuts_the_first_out(broker: str, tmp
     assert_each_is_seen_once(pipe)
 
 
+@pytest.mark.parametrize("client", CLIENTS)
 def test_B12_a_learner_that_stood_still_while_another_took_over_does_no_harm(
-    broker: str, tmp_path: Path
+    broker: str, tmp_path: Path, client: str
 ) -> None:
     """After SIGSTOP and SIGCONT its open transaction is refused, and it exits as fenced."""
-    pipe = exactly_once(broker, tmp_path, 1)
+    pipe = exactly_once(broker, tmp_path, 1, client)
     zombie = start(pipe)
     zombie.send_signal(signal.SIGSTOP)
     elsewhere = tmp_path / "elsewhere"
@@ -231,9 +270,12 @@ def test_B12_what_the_client_was_told_before_it_refuses_to_send_is_heard() -> No
     assert not is_fenced(refused)
 
 
-def test_B2_a_broker_killed_and_started_again_is_gone_on_with(own_broker: Broker, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", CLIENTS)
+def test_B2_a_broker_killed_and_started_again_is_gone_on_with(
+    own_broker: Broker, tmp_path: Path, client: str
+) -> None:
     """The open transaction may be lost with the broker; then the engine restarts from its last snapshot."""
-    pipe = exactly_once(own_broker.address, tmp_path, 3, times=4)
+    pipe = exactly_once(own_broker.address, tmp_path, 3, client, times=4)
     process = start(pipe)
     time.sleep(0.3)
     own_broker.kill()
@@ -250,6 +292,14 @@ def test_a_sink_without_transactions_is_refused(tmp_path: Path) -> None:
     endpoints = '[source]\nkind = "kafka"\ntopics = ["mail"]\n[kafka]\nbootstrap_servers = "127.0.0.1:1"\n'
     config.write_text(
         f'{endpoints}[sink]\nkind = "jsonl"\npath = "a"\n[dead_letters.sink]\nkind = "jsonl"\npath = "b"\n'
+        f'[engine]{SETTINGS}[snapshots]\ndirectory = "{tmp_path}/snapshots"\n'
+    )
+    with pytest.raises(SettingsError, match="in one Kafka cluster"):
+        build_engine(load_settings(config), metrics=Metrics())
+    config.write_text(
+        f'{endpoints}[sink]\nkind = "kafka"\ntopic = "a"\n'
+        f'[dead_letters.sink]\nkind = "confluent"\ntopic = "b"\n'
+        '[confluent]\nbootstrap.servers = "127.0.0.1:1"\n'
         f'[engine]{SETTINGS}[snapshots]\ndirectory = "{tmp_path}/snapshots"\n'
     )
     with pytest.raises(SettingsError, match="in one Kafka cluster"):
