@@ -69,6 +69,7 @@ format: install  ## fix the format, and what the linter can fix
 bench: install  ## print throughput beside a bare loop on the same broker, speed and figures beside the peers
 	$(BIN)/python tests/bench/throughput.py
 	$(BIN)/python tests/bench/decoding.py
+	$(BIN)/python tests/bench/latency.py
 	$(BIN)/python tests/bench/consume.py
 	$(BIN)/python tests/bench/produce.py
 	$(BIN)/python tests/bench/recovery.py

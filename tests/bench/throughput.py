@@ -1,6 +1,7 @@
 """Messages per second of the engine over memory, JSON lines and Kafka, beside what bounds it, in one run.
 
-``python tests/bench/throughput.py [--messages N] [--runs R] [--kafka ADDRESS] [--data DIR] [--json]``
+``python tests/bench/throughput.py [--messages N] [--runs R] [--kafka ADDRESS] [--data DIR]
+[--no-peers] [--json]``
 
 The engine runs the model of `configs/spam.toml`: decode, score, learn, encode, publish, snapshot at the end.
 Beside it, in the same run and over the same messages:
@@ -8,6 +9,8 @@ Beside it, in the same run and over the same messages:
 - the model's `step` alone, on messages already decoded;
 - a bare loop that reads, decodes, encodes something of a score's size and writes, without a model: over
   files, over streamnb's own Kafka transports, and over each client as it comes, with the same settings;
+- over Kafka, peers that do the engine's job, a Quix Streams application and a Bytewax dataflow around river:
+  see `peer_pipelines.py`;
 - the step and the bare loop one after the other: computed from the two, the most that an engine in one
   thread could do.
 
@@ -48,8 +51,9 @@ from tests.bench.common import (
     stream_path,
     versions,
 )
-from tests.bench.kafka_loops import KafkaLoops, broker
+from tests.bench.kafka_loops import PARTITIONS, KafkaLoops, broker
 from tests.bench.loops import a_score, bare_lines, engine_over_lines, engine_over_memory, step_alone
+from tests.bench.peer_pipelines import PEERS, Peers, environment
 
 PACKAGES = ("kafka-python", "confluent-kafka", "crc32c", "orjson", "numpy")
 ENGINE = "engine"
@@ -81,6 +85,7 @@ TARGETS = (
     Target(CONFLUENT, BARE, 0.5),
     Target(CONFLUENT_EXACTLY_ONCE, AT_LEAST_ONCE, 0.8),
     Target(KAFKA, CONFLUENT, 0.9),
+    *(Target(KAFKA, name, 20.0) for name in PEERS),
 )
 
 Measure = Callable[[Path], float]
@@ -118,8 +123,18 @@ def over_lines(lines: Sequence[bytes]) -> dict[str, Measure]:
     }
 
 
-def run(lines: Sequence[bytes], long_lines: Sequence[bytes], address: str | None, runs: int) -> Runs:
-    """Measure the engine and its bounds, one after the other, as many times as asked."""
+def peer(peers: Peers, script: str) -> Measure:
+    """A peer, from topic to topic."""
+    return lambda _: peers.run(script)
+
+
+def run(
+    lines: Sequence[bytes], long_lines: Sequence[bytes], address: str | None, runs: int, python: Path | None
+) -> Runs:
+    """Measure the engine, its bounds and the peers, one after the other, as many times as asked.
+
+    `python` is that of the peers' environment; without it their rows are left out.
+    """
     step: Measure = lambda _: step_alone(lines)  # noqa: E731 - one of many
     transports: dict[str, dict[str, Measure]] = {
         MEMORY: {STEP: step, ENGINE: lambda folder: engine_over_memory(lines, folder)},
@@ -128,8 +143,11 @@ def run(lines: Sequence[bytes], long_lines: Sequence[bytes], address: str | None
     if long_lines:
         transports[LONG_LINES] = over_lines(long_lines)
     kafka = KafkaLoops(address, lines, a_score(lines)) if address is not None else None
+    peers = Peers(address, lines, PARTITIONS, python) if address is not None and python is not None else None
     if kafka is not None:
         transports[KAFKA] = {STEP: step, ENGINE: kafka.engine, BARE: kafka.bare, RAW: kafka.raw}
+        if peers is not None:
+            transports[KAFKA] |= {name: peer(peers, script) for name, script in PEERS.items()}
         transports[EXACTLY_ONCE] = {AT_LEAST_ONCE: kafka.engine, ENGINE: kafka.engine_exactly_once}
         transports[CONFLUENT] = {
             STEP: step,
@@ -153,8 +171,9 @@ def run(lines: Sequence[bytes], long_lines: Sequence[bytes], address: str | None
                 in_turn = 1 / (1 / speeds[STEP][-1] + 1 / speeds[BARE][-1])
                 speeds.setdefault(IN_TURN, []).append(in_turn)
     finally:
-        if kafka is not None:
-            kafka.close()
+        for opened in (kafka, peers):
+            if opened is not None:
+                opened.close()
     return found
 
 
@@ -223,6 +242,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, help="the median counts (%(default)s)")
     parser.add_argument("--kafka", metavar="ADDRESS", help="a running broker; by default one is started")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the streams (%(default)s)")
+    parser.add_argument("--no-peers", action="store_true", help="leave out the peers around river")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of Markdown")
     options = parser.parse_args()
     if min(options.messages, options.runs) < 1:
@@ -231,7 +251,9 @@ def main() -> int:
     try:
         what, lines = input_lines(options.data, options.messages)
         with broker(options.kafka) as address:
-            found = run(lines, stream_lines(options.data, "enron1", options.messages), address, options.runs)
+            python = None if options.no_peers or address is None else environment()
+            long_lines = stream_lines(options.data, "enron1", options.messages)
+            found = run(lines, long_lines, address, options.runs, python)
     except StreamnbError as error:
         print(error, file=sys.stderr)
         return error.exit_code
