@@ -75,11 +75,10 @@ def _snapshots(settings: Settings) -> str:
     starting_point(newest, None, settings.engine.start)
     if newest is None:
         return f"{settings.snapshots.directory} is empty: the engine starts at {settings.engine.start}"
-    statistics = {
-        "message": build_decoder(settings).state_settings(),
-        "model": build_model(settings).state_settings(),
-    }
+    model = build_model(settings)
+    statistics = {"message": build_decoder(settings).state_settings(), "model": model.state_settings()}
     check_statistics(newest, statistics)
+    model.restore(newest.values, newest.sections)
     return f"the engine resumes from snapshot {newest.sequence} in {settings.snapshots.directory}"
 
 

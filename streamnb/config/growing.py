@@ -35,7 +35,8 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
     -------
     Snapshot
         Views that the settings have too are kept, new ones are empty, others are dropped; the lineage names
-        all of them. Offsets stay. If the views are the same, the snapshot itself.
+        all of them. Offsets stay. The trust of tokens is dropped too, and named, if the settings turn it off.
+        If nothing is new or dropped, the snapshot itself.
 
     Raises
     ------
@@ -58,20 +59,23 @@ def grown(settings: Settings, snapshot: Snapshot, path: Path) -> Snapshot:
             "Its counts have another meaning. Restore the settings. To change a view, give it a new name: "
             "it then starts empty, and what the view with the old name learned is dropped.",
         )
-    if not differences(before.get("views"), model.state_settings()["views"]):
+    drops_trust = bool(snapshot.reading.get("trust")) and not model.state.trust
+    if not drops_trust and not differences(before.get("views"), model.state_settings()["views"]):
         return replace(snapshot.without_index(), statistics={**snapshot.statistics, "message": message})
     _, old = restore_model(snapshot)
     try:
-        kept, new, dropped = views = grow(model.state, old.state)
+        kept, new, dropped = grow(model.state, old.state)
     except ValueError as error:
         raise MismatchError(
             f"The model in {path} cannot take these views: {error}.",
             "Change the views, or learn the messages again in a new model.",
         ) from error
+    if drops_trust:
+        dropped.append("the trust of tokens")
     _log.info(
         "grown from %s; kept: %s; new and empty: %s; dropped: %s",
         path,
-        *(", ".join(names) or "none" for names in views),
+        *(", ".join(names) or "none" for names in (kept, new, dropped)),
     )
     frozen, digest = model.freeze(), snapshot.digest["all"]
     event: dict[str, object] = {

@@ -65,7 +65,8 @@ def check_statistics(snapshot: Snapshot, statistics: Mapping[str, object]) -> No
     if changes:
         raise MismatchError(
             f"Snapshot {snapshot.sequence} was made with other settings: {'; '.join(changes)}.",
-            "Its counts have another meaning. Restore the settings, or set another `snapshots.directory`.",
+            "Its counts have another meaning. Restore the settings, set another `snapshots.directory`, or "
+            "keep the views that are the same: `streamnb snapshot grow`.",
         )
 
 

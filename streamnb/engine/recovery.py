@@ -111,6 +111,12 @@ class Recovery:
             progress.note({"event": BEGUN, "digest": snapshot.digest["all"]})
         else:
             progress.accounts.update(snapshot.accounts)
+            if not snapshot.accounts:
+                _log.warning(
+                    "snapshot %d has no offsets, as one that was saved from Python: the stream is read from "
+                    "`engine.start`, and a message that the model has learned before is learned again",
+                    snapshot.sequence,
+                )
         if changes := differences(snapshot.reading, self.model.classifier.reading_settings()):
             progress.note({"event": "reading changed", "after": snapshot.sequence, "changes": changes})
 

@@ -21,7 +21,7 @@ from streamnb.config import (
     restore_model,
     snapshot_of,
 )
-from streamnb.errors import SnapshotError
+from streamnb.errors import MismatchError, SnapshotError
 from streamnb.storage import write_snapshot
 from tests.engine.test_engine import P0, rig
 
@@ -74,6 +74,24 @@ def test_views_are_kept_new_or_dropped_and_all_are_named(caplog: pytest.LogCaptu
     assert new.settings == snapshot_of(settings, model).settings
     back = grown(settings_of(WORDS, PAIRS), new, FILE)
     assert back.digest == grown(settings_of(WORDS, PAIRS), grown(settings_of(WORDS), old, FILE), FILE).digest
+
+
+def test_trust_that_the_settings_turn_off_is_refused_at_a_start_and_dropped_by_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A start with `trust = false`, and one without it, left the tokens at a trust of 0."""
+    old, without = history(settings_of(WORDS)), settings_of(WORDS, model={"trust": False})
+    with pytest.raises(MismatchError, match="has learned the trust of its tokens"):
+        build_model(without).restore(old.values, old.sections)
+    with caplog.at_level(logging.INFO, "streamnb"):
+        new = grown(without, old, FILE)
+
+    assert caplog.messages == [
+        "grown from history.snb; kept: words; new and empty: none; dropped: the trust of tokens"
+    ]
+    assert new.digest["order_free"] == old.digest["order_free"]
+    assert "token_trust" not in new.sections
+    build_model(without).restore(new.values, new.sections)
 
 
 def test_an_engine_begins_from_a_grown_snapshot_and_resumes_from_its_own() -> None:

@@ -812,6 +812,12 @@ def test_a_category_may_be_a_flag() -> None:
     ("tables", "sentence"),
     [
         ({"views": []}, "from 1 to 255 views"),
+        ({"views": [{"name": "w", "reader": {"kind": "words"}}] * 2}, "views have the same name: 'w'"),
+        (
+            {"views": [{"name": "w", "reader": {"kind": "words", "fields": []}}]},
+            "name at least one text field",
+        ),
+        ({"views": [{"name": "s", "reader": {"kind": "strings", "fields": []}}]}, "at least one text field"),
         ({"prior": {"kind": "uniform"}}, "`prior` needs head="),
         (
             {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,12 @@ from streamnb.engine.snapshot_writer import UnconfirmedError
 from streamnb.errors import AccountingError, PositionError, SnapshotError, TransportError
 from streamnb.naive_bayes.estimators.naive_bayes import NaiveBayes
 from streamnb.naive_bayes.model.view import TEXT_ONLY
+from streamnb.storage import snapshot_file
 from streamnb.storage.directory import SnapshotDirectory
 from streamnb.transports.memory import CRASH, Crash, MemoryLog, MemorySource
 from streamnb.transports.memory_transactions import MemoryBroker, MemoryTransactions
 from streamnb.transports.positions import check_positions
-from tests.engine.test_engine import P0, Rig, filled, plain_loop, rig, stream
+from tests.engine.test_engine import P0, MemoryStore, Rig, filled, plain_loop, rig, stream
 from tests.engine.test_transactions import transactional
 
 SKIP = EngineSettings(start="earliest", batch_records_max=7, on_data_loss="skip")
@@ -101,6 +103,21 @@ def test_B7_a_topic_made_again_is_refused_whatever_is_allowed() -> None:
     it.log = MemoryLog(topic_id="memory-2")
     with pytest.raises(PositionError, match="Topic memory was re-created: its id is now memory-2"):
         it.run(settings=SKIP)
+
+
+def test_a_snapshot_without_offsets_is_resumed_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """A model that Python saved, put among an engine's snapshots, learned every message a second time."""
+    it, store = rig(stream(10)), MemoryStore()
+    learned = it.run(store=store).learned
+    resumed = [line for line in caplog.messages if "has no offsets" in line]
+    saved = replace(snapshot_file.decode(store.files[-1]), accounts={}, source={})
+    store.files.append(b"".join(snapshot_file.encode(saved)))
+    summary = it.run(store=store)
+
+    assert not resumed
+    (warning,) = [line for line in caplog.messages if "has no offsets" in line]
+    assert "the stream is read from `engine.start`" in warning
+    assert summary.learned == learned
 
 
 class Replaced(MemorySource):

@@ -122,7 +122,7 @@ class TextReader(Reader, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if `fields` is no tuple of names, or `prefix` is set and one has a colon."""
-        check_names(self.fields)
+        check_text_fields(self.fields)
         for field in self.fields if self.prefix else ():
             if ":" in field:
                 raise ValueError(f"field {field!r} cannot be a prefix: its name must not contain a colon")
@@ -418,6 +418,13 @@ def check_names(fields: object) -> None:
     """Raise ``ValueError`` if fields are not a sequence of names."""
     if not isinstance(fields, list | tuple) or not all(isinstance(field, str) for field in fields):
         raise ValueError(f"`fields` must be a tuple of names, such as ('subject', 'body'), not {fields!r}")
+
+
+def check_text_fields(fields: object) -> None:
+    """Raise ``ValueError`` if fields are not a sequence of at least one name."""
+    check_names(fields)
+    if not fields:
+        raise ValueError("`fields` must name at least one text field")
 
 
 def _only(counts: Counts, vocabulary: frozenset[str]) -> Counts:

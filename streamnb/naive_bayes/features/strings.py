@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from streamnb.naive_bayes.features.arguments import check_fields
 from streamnb.naive_bayes.features.message import Message
-from streamnb.naive_bayes.features.readers import Drawn, Reader, check_names
+from streamnb.naive_bayes.features.readers import Drawn, Reader, check_text_fields
 
 ORDER_MAX = 16
 BYTES_MAX = 65_536
@@ -56,7 +56,7 @@ class Strings(Reader, frozen=True, forbid_unknown_fields=True, tag_field="kind",
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if `fields` is no tuple of names, or a limit is out of its bounds."""
-        check_names(self.fields)
+        check_text_fields(self.fields)
         check_fields(self)
         for name, value, most in (("order", self.order, ORDER_MAX), ("bytes", self.bytes, BYTES_MAX)):
             if not 1 <= value <= most:

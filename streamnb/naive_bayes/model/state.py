@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -170,8 +171,12 @@ class State:
 
     def _check(self, prior: Prior | None) -> None:
         names = [view.name for view in self.views]
-        if not 0 < len(names) < VIEWS_MAX or len(set(names)) != len(names):
-            raise ValueError("a model needs from 1 to 255 views, each with a name of its own")
+        if not 0 < len(names) < VIEWS_MAX:
+            raise ValueError(f"a model needs from 1 to {VIEWS_MAX - 1} views, not {len(names)}")
+        if twice := [name for name, n in Counter(names).items() if n > 1]:
+            raise ValueError(
+                f"views have the same name: {', '.join(map(repr, twice))}. Give each one of its own"
+            )
         for view in self.views:
             if view.is_own and self.decay is not None:
                 raise ValueError(f"view `{view.name}`: an event model of your own has no half-life")

@@ -19,9 +19,10 @@ from streamnb.base import (
     digests,
     statement,
 )
-from streamnb.errors import SnapshotError
+from streamnb.errors import MismatchError, SnapshotError
 from streamnb.naive_bayes.features.alphabet import UNICODE
 from streamnb.naive_bayes.model.state import State
+from streamnb.naive_bayes.statistics.token_trust import TRUST_SECTION
 
 LEARNED_MAX = 1 << 53  # messages; a float64 holds every integer up to it
 
@@ -68,7 +69,15 @@ def restore(state: State, values: Mapping[str, object], sections: Sections) -> N
     ------
     SnapshotError
         The state does not fit this model, which must not be used afterwards.
+    MismatchError
+        It has learned the trust of tokens, of which this model would keep nothing.
     """
+    untrusting = state.head is not None and not state.trust
+    if untrusting and TRUST_SECTION in sections and np.any(sections[TRUST_SECTION]):
+        raise MismatchError(
+            "The snapshot has learned the trust of its tokens, and `model.trust = false` would drop that.",
+            "Set `model.trust = true`, or write a snapshot without it: `streamnb snapshot grow`.",
+        )
     classes, learned = values.get("classes"), values.get("learned")
     if not isinstance(classes, list) or not isinstance(learned, int) or not 0 <= learned < LEARNED_MAX:
         raise SnapshotError("The state lacks its classes or its number of messages.", HINT)
