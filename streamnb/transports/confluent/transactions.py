@@ -50,9 +50,14 @@ STEP_S = 0.005
 REQUEST_S_MIN = 0.01
 GRACE_S = 1.0
 RETRY_PAUSE_S = 0.1
-# By default librdkafka 2.16 forgets every broker once all are down, and so the group's coordinator: see
-# `_returned`. This setting makes it connect to the same ones again.
-STAYING = {"metadata.recovery.strategy": "none"}
+DEFAULTS = {
+    # By default librdkafka 2.16 forgets every broker once all are down, and so the group's coordinator: see
+    # `_returned`. This setting makes it connect to the same ones again.
+    "metadata.recovery.strategy": "none",
+    # While a full batch waits until its partition has joined the transaction, librdkafka spins. With batches
+    # of its own default size, which are seldom full that early, a record takes less than half the time.
+    "batch.size": 1_000_000,
+}
 COORDINATOR_AWAY = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -102,7 +107,7 @@ class ConfluentTransactions:
         self._producer: Producer | None = None
         connected_admin(self._settings)
         self._producer = new_producer(
-            {**STAYING, **self._settings},
+            {**DEFAULTS, **self._settings},
             self._report,
             in_flight_max=IN_FLIGHT_MAX,
             in_flight_bytes_max=in_flight_bytes_max,
