@@ -358,6 +358,8 @@ class TopicSink:
         The topic does not exist.
     """
 
+    _too_large_hint = TOO_LARGE_HINT
+
     def __init__(self, topic: str, brokers: str, described: Mapping[str, int]) -> None:
         if topic not in described:
             raise no_topic(topic, brokers)
@@ -375,7 +377,7 @@ class TopicSink:
             where = self._topic if target is None else f"{self._topic}-{target}"
             what = f"A record for {where} was not delivered: {cause}."
             self._failure = (
-                TooLargeError(what, TOO_LARGE_HINT)
+                TooLargeError(what, self._too_large_hint)
                 if too_large
                 else DeliveryError(what, "Restart streamnb: it resumes from its last snapshot.")
             )

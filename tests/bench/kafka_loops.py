@@ -167,7 +167,7 @@ class KafkaLoops:
         """Do the same with confluent-kafka and nothing around it."""
         from confluent_kafka import Consumer, Producer, TopicPartition
 
-        from streamnb.transports.topics import BATCH_BYTES, LINGER_MS
+        from streamnb.transports.topics import LINGER_MS
 
         consumer = Consumer(
             {
@@ -182,7 +182,6 @@ class KafkaLoops:
                 **self.confluent,
                 "enable.idempotence": True,
                 "linger.ms": LINGER_MS,
-                "batch.size": BATCH_BYTES,
                 "delivery.report.only.error": True,
                 "queue.buffering.max.messages": self.n + 1,  # it refuses more, and this loop does not wait
             }

@@ -63,7 +63,14 @@ class Peers:
         Of their topics.
     python : Path
         Of their environment.
+
+    Attributes
+    ----------
+    processor_s : float
+        The processor time of the last run for each message, from the first one on.
     """
+
+    processor_s = 0.0
 
     def __init__(self, address: str, lines: Sequence[bytes], partitions: int, python: Path) -> None:
         from streamnb.transports.kafka import KafkaSink
@@ -105,6 +112,7 @@ class Peers:
             done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_S, check=False)
             if done.returncode:
                 raise RuntimeError(f"{script} ended with exit code {done.returncode}: {done.stderr[-2000:]}")
+            self.processor_s = float(done.stdout.splitlines()[-1]) / len(self._lines)
             return speed(appended(self._client, scores), len(self._lines))
         finally:
             self._delete(scores)

@@ -169,7 +169,6 @@ class Produce(Ways):
                 "bootstrap.servers": self.address,
                 "enable.idempotence": True,
                 "linger.ms": LINGER_MS,
-                "batch.size": BATCH_BYTES,
                 "delivery.report.only.error": True,
             }
         )

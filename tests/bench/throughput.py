@@ -16,6 +16,8 @@ Beside it, in the same run and over the same messages:
 
 The engine with scores in Kafka's transactions has the engine with scores at least once beside it.
 
+A third table has the processor time of a message, which other programs on the machine change least.
+
 The messages are the sms stream's; enron1's, which are nine times as long, have rows of their own over JSON
 lines. A second table holds the ratios that are aimed at beside those found.
 
@@ -28,6 +30,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from itertools import cycle, islice, product
 from pathlib import Path
@@ -130,10 +133,17 @@ def peer(peers: Peers, script: str) -> Measure:
 
 def run(
     lines: Sequence[bytes], long_lines: Sequence[bytes], address: str | None, runs: int, python: Path | None
-) -> Runs:
+) -> tuple[Runs, Runs]:
     """Measure the engine, its bounds and the peers, one after the other, as many times as asked.
 
     `python` is that of the peers' environment; without it their rows are left out.
+
+    Returns
+    -------
+    found : Runs
+    spent : Runs
+        The processor time of a message in microseconds, of all threads: of the engine with its start and its
+        connections, of a peer without.
     """
     step: Measure = lambda _: step_alone(lines)  # noqa: E731 - one of many
     transports: dict[str, dict[str, Measure]] = {
@@ -160,12 +170,18 @@ def run(
             ENGINE: kafka.confluent_engine_exactly_once,
         }
     found: Runs = {transport: {} for transport in transports}
+    spent: Runs = {transport: {} for transport in transports}
     try:
         for number, (transport, measures) in product(range(1, runs + 1), transports.items()):
             speeds = found[transport]
             for name, measure in measures.items():
                 with tempfile.TemporaryDirectory() as folder:
+                    began_s = time.process_time()
                     speeds.setdefault(name, []).append(measure(Path(folder)))
+                each_s = (time.process_time() - began_s) / len(lines)
+                if name in PEERS and peers is not None:
+                    each_s = peers.processor_s
+                spent[transport].setdefault(name, []).append(1e6 * each_s)
                 progress(f"run {number}, {transport}, {name}: {speeds[name][-1]:,.0f}/s")
             if BARE in speeds:
                 in_turn = 1 / (1 / speeds[STEP][-1] + 1 / speeds[BARE][-1])
@@ -174,7 +190,7 @@ def run(
         for opened in (kafka, peers):
             if opened is not None:
                 opened.close()
-    return found
+    return found, spent
 
 
 def medians(found: Runs) -> dict[str, dict[str, dict[str, float]]]:
@@ -235,6 +251,21 @@ def targets_table(found: Runs) -> str:
     return markdown(["engine over", "beside it", "ratio", "at least", "reached"], rows, texts=2)
 
 
+def processor(spent: Runs) -> dict[str, float]:
+    """Microseconds of processor time for a message: of the engine over each Kafka transport, and of peers."""
+    rows = {f"engine over {one}": spent[one][ENGINE] for one in spent if one.startswith(KAFKA)}
+    rows |= {name: spent[KAFKA][name] for name in PEERS if name in spent.get(KAFKA, ())}
+    return {name: median(us) for name, us in rows.items()}
+
+
+def processor_table(spent: Runs) -> str:
+    """A row for each of `processor`."""
+    found = processor(spent)
+    least = found.get(f"engine over {KAFKA}", 0.0)
+    rows = [[name, f"{us:.2f}", ratio(us / least)] for name, us in found.items()]
+    return markdown(["", "processor, us per message", "times the engine over Kafka"], rows)
+
+
 def main() -> int:
     """Run, print, return the exit code."""
     parser = argparse.ArgumentParser(description="Messages per second of the engine, beside what bounds it.")
@@ -253,7 +284,7 @@ def main() -> int:
         with broker(options.kafka) as address:
             python = None if options.no_peers or address is None else environment()
             long_lines = stream_lines(options.data, "enron1", options.messages)
-            found = run(lines, long_lines, address, options.runs, python)
+            found, spent = run(lines, long_lines, address, options.runs, python)
     except StreamnbError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -265,6 +296,7 @@ def main() -> int:
             "runs": found,
             "medians": medians(found),
             "targets": targets(found),
+            "processor_us": processor(spent),
         }
         print(orjson.dumps(answer).decode())
         return 0
@@ -273,6 +305,7 @@ def main() -> int:
     print(f"{what}; the median of {options.runs} runs")
     print(f"\n{table(found)}")
     print(f"\n{targets_table(found)}")
+    print(f"\n{processor_table(spent)}")
     return 0
 
 

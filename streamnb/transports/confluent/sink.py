@@ -11,7 +11,14 @@ from typing import Protocol
 
 from streamnb.base import IN_FLIGHT_BYTES_MAX, Headers
 from streamnb.transports.confluent.client import brokers, describe_topics, librdkafka_settings, reason
-from streamnb.transports.confluent.producer import Report, drop, is_fenced, is_too_large, new_producer
+from streamnb.transports.confluent.producer import (
+    TOO_LARGE_HINT,
+    Report,
+    drop,
+    is_fenced,
+    is_too_large,
+    new_producer,
+)
 from streamnb.transports.topics import IN_FLIGHT_MAX, TopicSink, fenced_by
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer  # isort: skip  as in source.py
@@ -55,6 +62,8 @@ class ConfluentSink(TopicSink):
     TransportError
         No broker answers, or the topic does not exist.
     """
+
+    _too_large_hint = TOO_LARGE_HINT
 
     def __init__(
         self,

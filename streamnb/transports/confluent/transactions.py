@@ -25,13 +25,19 @@ from streamnb.transports.confluent.client import (
     reason,
     translated,
 )
-from streamnb.transports.confluent.producer import Report, drop, is_fenced, is_too_large, new_producer
+from streamnb.transports.confluent.producer import (
+    TOO_LARGE_HINT,
+    Report,
+    drop,
+    is_fenced,
+    is_too_large,
+    new_producer,
+)
 from streamnb.transports.topics import (
     ABORT_AFTER_MS,
     COORDINATOR_BUDGET_S,
     IN_FLIGHT_MAX,
     PUBLISHED,
-    TOO_LARGE_HINT,
     fenced_by,
     is_published,
     transactional_id,
@@ -54,9 +60,6 @@ DEFAULTS = {
     # By default librdkafka 2.16 forgets every broker once all are down, and so the group's coordinator: see
     # `_returned`. This setting makes it connect to the same ones again.
     "metadata.recovery.strategy": "none",
-    # While a full batch waits until its partition has joined the transaction, librdkafka spins. With batches
-    # of its own default size, which are seldom full that early, a record takes less than half the time.
-    "batch.size": 1_000_000,
 }
 COORDINATOR_AWAY = {
     KafkaError.NOT_COORDINATOR,

@@ -186,7 +186,7 @@ def test_F8_a_record_that_the_broker_refuses_for_its_size_fails_the_commit(broke
         admin.create_topics([NewTopic(topic, 1, 1, topic_configs={"max.message.bytes": "1000"})])
     with begun(dict(client), topic) as (transactions, sink):
         publish(sink, bytes(5000))
-        with pytest.raises(TooLargeError):
+        with pytest.raises(TooLargeError, match=r"`batch\.size`"):
             transactions.commit({Partition(topic, 0): 1})
         with pytest.raises(TooLargeError):
             publish(sink, b"refused")
