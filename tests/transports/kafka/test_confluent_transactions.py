@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -19,7 +20,9 @@ from streamnb.base.record import Partition
 from streamnb.errors import DeliveryError, FencedError, TooLargeError, TransactionError
 from streamnb.transports.confluent import ConfluentSink, ConfluentTransactions, create_topics
 from streamnb.transports.confluent import transactions as module
+from tests.transports.kafka.accidents import Child
 from tests.transports.kafka.proxy import Proxy
+from tests.transports.kafka.test_exactly_once import assert_each_is_seen_once, exactly_once
 from tests.transports.kafka.test_pipeline import read_to_end
 
 # Commits a transaction, and then waits in the second one until its broker was killed and started again.
@@ -221,6 +224,22 @@ def test_a_commit_is_made_once_its_broker_is_back(own_broker: Broker) -> None:
         transactions.commit({partition: 2})
 
     assert values(own_broker.address, topic) == [b"first", b"second"]
+
+
+def test_an_engine_whose_commit_never_returns_resumes_with_another_producer(
+    own_broker: Broker, starter: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    """With librdkafka's own setting the call hangs; the engine goes on from its last snapshot, once each."""
+    pipe = exactly_once(own_broker.address, tmp_path, 3, "confluent", times=4)
+    changes = ['confluent.metadata.recovery.strategy="rebootstrap"', "sink.delivery_timeout_ms=5000"]
+    child = Child(starter, pipe.config, pipe.broker, "confluent", *changes, until_end=True)
+    child.wait_until_ready()
+    time.sleep(0.3)
+    own_broker.kill()
+    own_broker.start()
+
+    assert child.ended(120) == 0, "".join(child.said)
+    assert_each_is_seen_once(pipe)
 
 
 def test_a_request_that_does_not_return_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
