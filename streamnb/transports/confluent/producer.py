@@ -53,7 +53,7 @@ def new_producer(
 
     Its batches have librdkafka's own limit, 1 MB. While full ones wait, for one of the five requests on their
     way or for their partition to join the transaction, librdkafka 2.16 spins: with batches of 256 KiB a
-    record takes two to three times the processor time.
+    record took two to three times the processor time.
 
     It calls `report` from `poll` and `flush`, for failed deliveries only, so that a delivered record costs no
     Python call.
