@@ -47,6 +47,7 @@ from streamnb.base.record import (
     Partition,
     RecordBatch,
     Unreadable,
+    checked_partitions,
     record_bytes,
 )
 from streamnb.base.score_rows import ScoreRows
@@ -98,6 +99,7 @@ __all__ = [
     "check_unicode",
     "check_weights",
     "checked_labels",
+    "checked_partitions",
     "counted",
     "differences",
     "digests",

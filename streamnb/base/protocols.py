@@ -96,7 +96,11 @@ class Source(Protocol):
         """
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
-        """Take all partitions, seek to where reading begins, and return these positions.
+        """Take the partitions to read, seek to where reading begins, and return these positions.
+
+        By default these are all partitions. Where their numbers were chosen, the others are left to other
+        processes: their positions in `next_offsets` are ignored and not returned, and a chosen partition
+        that is missing from `next_offsets` begins at `start`, because it need not be new.
 
         Parameters
         ----------
@@ -109,7 +113,7 @@ class Source(Protocol):
         Returns
         -------
         mapping of Partition to int
-            The position in every partition.
+            The position in every partition that is read.
 
         Raises
         ------
@@ -126,6 +130,9 @@ class Source(Protocol):
 
     def added(self) -> Mapping[Partition, int]:
         """Take the partitions that were created since the last call, and return where each begins.
+
+        Where the numbers of the partitions were chosen, none is taken, and the first call after one was
+        created logs it.
 
         The engine calls it before every `poll`, so it must be cheap when nothing was created.
         """

@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from streamnb.errors import SettingsError
+
 Headers = Sequence[tuple[str, bytes]]
 """A record's headers, in order; a name may occur more than once."""
 
+PARTITION_MAX = (1 << 31) - 1  # Kafka's numbers have 32 bits
 HEADER_BYTES = 100  # of a header's Python objects: a message may have hundreds of thousands of empty headers
 
 
@@ -24,6 +27,33 @@ class Partition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.number}"
+
+
+def checked_partitions(numbers: Sequence[int] | None) -> tuple[int, ...] | None:
+    """Return the numbers of the partitions to read, sorted; ``None`` for all partitions.
+
+    Raises
+    ------
+    SettingsError
+        The list is empty, names a partition twice, or has a number that no partition has.
+
+    Examples
+    --------
+    >>> checked_partitions([2, 0])
+    (0, 2)
+    """
+    if numbers is None:
+        return None
+    hint = "Give the numbers of some partitions, such as [0, 1], or leave it out to read all."
+    if not numbers:
+        raise SettingsError("`partitions` names no partition.", hint)
+    for number in numbers:
+        if not 0 <= number <= PARTITION_MAX:
+            raise SettingsError(f"`partitions` has {number}, which is no partition's number.", hint)
+    if len(set(numbers)) < len(numbers):
+        twice = min(number for number in numbers if numbers.count(number) > 1)
+        raise SettingsError(f"`partitions` names partition {twice} more than once.", hint)
+    return tuple(sorted(numbers))
 
 
 def record_bytes(value: bytes | None, key: bytes | None, headers: Headers) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from streamnb.base import Partition, Snapshot, positions
 from streamnb.config.endpoints import (
     ConfluentInput,
     ConfluentOutput,
@@ -79,7 +80,22 @@ def _snapshots(settings: Settings) -> str:
     statistics = {"message": build_decoder(settings).state_settings(), "model": model.state_settings()}
     check_statistics(newest, statistics)
     model.restore(newest.values, newest.sections)
-    return f"the engine resumes from snapshot {newest.sequence} in {settings.snapshots.directory}"
+    resumes = f"the engine resumes from snapshot {newest.sequence} in {settings.snapshots.directory}"
+    return f"{resumes}{_changed_partitions(settings, newest)}"
+
+
+def _changed_partitions(settings: Settings, newest: Snapshot) -> str:
+    """Return what differs between the partitions of a snapshot and those of `source.partitions`."""
+    source = settings.source
+    if not isinstance(source, TopicsInput) or source.partitions is None:
+        return ""
+    read = {Partition(topic, number) for topic in source.topics for number in source.partitions}
+    found = newest.accounts
+    kept = {one: found[one] for one in found if one.topic in source.topics and one not in read}
+    new = ", ".join(map(str, sorted(read - found.keys())))
+    start = "earliest" if settings.engine.start is None else settings.engine.start
+    rests = f"; it keeps, but does not read: {positions(kept)}" if kept else ""
+    return f"{rests}; it begins at {start} in {new}" if new else rests
 
 
 def _topics(
@@ -105,7 +121,9 @@ def _topics(
             f"There is no topic `{missing[0]}`.",
             "Correct its name, or pass `--create PARTITIONS` to create it.",
         )
-    names = ", ".join(f"{topic} ({partitions} partitions)" for topic, partitions in found.items())
+    chosen = endpoint.partitions if isinstance(endpoint, TopicsInput) else None
+    which = "" if chosen is None else f", of which {', '.join(map(str, sorted(chosen)))} are read"
+    names = ", ".join(f"{topic} ({count} partitions{which})" for topic, count in found.items())
     return f"{names}; {newest_records(settings, endpoint)}" if isinstance(endpoint, TopicsInput) else names
 
 

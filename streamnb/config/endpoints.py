@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from streamnb.base import IN_FLIGHT_BYTES_MAX
+from streamnb.base import IN_FLIGHT_BYTES_MAX, checked_partitions
+from streamnb.errors import SettingsError
 
 DELIVERY_TIMEOUT_MS_MAX = 86_400_000  # a day
 
@@ -20,6 +21,9 @@ class TopicsInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     topics : tuple of str
     group : str, optional
         Under which offsets are committed for lag tools; they are never read back.
+    partitions : tuple of int, optional
+        The numbers of the partitions to read of each topic, so that other processes can read the others. By
+        default all, also those that are added later.
     client : dict
         The client's own settings where this endpoint differs, over those of the table ``[kafka]`` or
         ``[confluent]``.
@@ -27,7 +31,15 @@ class TopicsInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
 
     topics: tuple[str, ...]
     group: str | None = None
+    partitions: tuple[int, ...] | None = None
     client: Client = {}
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a list of partitions that names none, one twice, or one below 0."""
+        try:
+            checked_partitions(self.partitions)
+        except SettingsError as error:
+            raise ValueError(error.what.rstrip(".")) from error
 
 
 class KafkaInput(TopicsInput, frozen=True, tag="kafka"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -95,10 +95,17 @@ def build_source(settings: Settings, endpoint: InputSettings) -> Source:
     if isinstance(endpoint, ConfluentInput):
         from streamnb.transports.confluent import ConfluentSource
 
-        return ConfluentSource(endpoint.topics, client_settings(settings, endpoint), group=endpoint.group)
-    from streamnb.transports.kafka import KafkaSource
+        source: Callable[..., Source] = ConfluentSource
+    else:
+        from streamnb.transports.kafka import KafkaSource
 
-    return KafkaSource(endpoint.topics, client_settings(settings, endpoint), group=endpoint.group)
+        source = KafkaSource
+    return source(
+        endpoint.topics,
+        client_settings(settings, endpoint),
+        group=endpoint.group,
+        partitions=endpoint.partitions,
+    )
 
 
 def check_lines(settings: Settings) -> None:

@@ -20,6 +20,7 @@ from streamnb.engine.model import Model
 from streamnb.engine.preconditions import check_statistics, starting_point
 from streamnb.engine.processing import Processing
 from streamnb.engine.progress import Progress
+from streamnb.engine.published_scores import BEGUN, MERGED
 from streamnb.engine.recovery import Recovery
 from streamnb.engine.settings import EngineSettings, Pace, SnapshotSettings, Summary
 from streamnb.engine.signals import StopOnSignals
@@ -28,6 +29,8 @@ from streamnb.engine.snapshots import Snapshots
 from streamnb.engine.supervision import supervise
 
 __all__ = [
+    "BEGUN",
+    "MERGED",
     "DeadLetterLimits",
     "DeadLetters",
     "Delivery",

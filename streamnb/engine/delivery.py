@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -50,13 +50,15 @@ class Delivery:
     unconfirmed: dict[Partition, int] = field(default_factory=dict, init=False)
     _began_s: float | None = field(default=None, init=False)  # when the open transaction began
 
-    def resume(self, ends: Mapping[Partition, int] | None) -> None:
+    def resume(self, ends: Mapping[Partition, int] | None, new: Collection[Partition] = ()) -> None:
         """Find out what was published already, and note in the lineage how scores are delivered from now on.
 
         Parameters
         ----------
         ends : mapping of Partition to int or None
             The offset after the last record of each partition.
+        new : collection of Partition
+            Those that the snapshot did not have.
         """
         progress = self.progress
         if self.transactions is None:
@@ -64,9 +66,10 @@ class Delivery:
         else:
             committed = self.transactions.recover(progress.accounts)  # shuts earlier learners out first
             self.published, change = published_before(
-                progress.lineage, self.transactions.name, progress.next_offsets(), committed, ends
+                progress.lineage, self.transactions.name, progress.next_offsets(), committed, ends, new
             )
-            if change is not None:
+            # A later start must find an offset of every partition that the snapshots have.
+            if change is not None or any(one not in committed for one in new):
                 self.transactions.begin()
                 self.transactions.commit({**progress.next_offsets(), **self.published})
             self.confirmed = {**progress.next_offsets(), **self.published}

@@ -190,7 +190,11 @@ class Engine:
         self.processing.tend(at_end=True)
         summary, letters = self.summary, self.delivery.dead_letters
         failure = None if self._stopping else letters.failure(summary.records, summary.dead_letters)
-        if failure is None or any_message(self.progress.accounts) or self.delivery.transactions is not None:
+        if (
+            failure is None
+            or any_message(self.progress.all_accounts())
+            or self.delivery.transactions is not None
+        ):
             self._commit()
             self.snapshots.take()
         else:

@@ -154,7 +154,7 @@ class Processing:
         offsets = _taken(records.offsets, rows)
         states = None
         if self.output.state:
-            state = {str(p): account.next_offset for p, account in self.progress.accounts.items()}
+            state = {str(p): account.next_offset for p, account in self.progress.all_accounts().items()}
             states = [{**state, str(partition): offset} for offset in offsets]
         if len(published) < len(scores):
             scores = scores.take(published)
@@ -238,7 +238,7 @@ class Processing:
         summary.scored += selection.scored
         summary.learned += selection.learned
         summary.dead_letters += put_aside
-        self.delivery.dead_letters.check_first(progress.accounts)
+        self.delivery.dead_letters.check_first(progress.all_accounts())
         self.delivery.dead_letters.check_ratio(read, put_aside)
 
 

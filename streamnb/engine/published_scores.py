@@ -6,7 +6,7 @@ The brokers know it, not the snapshots: these may be lost, set aside, or those o
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from streamnb.base import Partition
 from streamnb.errors import PositionError, SettingsError
@@ -14,6 +14,7 @@ from streamnb.errors import PositionError, SettingsError
 DELIVERY = "scores delivered"
 PUBLISHED = "published before"
 BEGUN = "begun from a snapshot"
+MERGED = "merged"
 _log = logging.getLogger("streamnb.engine")
 _ONCE_AT_LEAST = 'You can start once with `engine.scores = "at_least_once"`: it may publish scores twice.'
 
@@ -46,6 +47,7 @@ def published_before(
     next_offsets: Mapping[Partition, int],
     committed: Mapping[Partition, int],
     ends: Mapping[Partition, int] | None,
+    new: Collection[Partition] = (),
 ) -> tuple[dict[Partition, int], dict[str, object] | None]:
     """Return the offsets up to which scores were published in committed transactions.
 
@@ -61,6 +63,8 @@ def published_before(
         The offsets that transactions committed under the group, from the brokers.
     ends : mapping of Partition to int or None
         The offset after the last record of each partition.
+    new : collection of Partition
+        The partitions that the snapshot did not have.
 
     Returns
     -------
@@ -87,11 +91,11 @@ def published_before(
                 f"but `source.group` is now {group}.",
                 f"Set `source.group` back. {_ONCE_AT_LEAST}",
             )
-        return _published_elsewhere(group, next_offsets, committed, ends, change)
+        return _published_elsewhere(lineage, group, next_offsets, committed, ends, change)
     for partition, offset in next_offsets.items():
         at, end = committed.get(partition), (ends or {}).get(partition)
-        if at is None and offset == 0:
-            continue  # the partition was added after the last commit
+        if (at is None and offset == 0) or (partition in new and (at or 0) < offset):
+            continue  # the partition was added after the last commit, or an engine that added it was killed
         if at is None or at < offset or (end is not None and at > end):
             found = "has committed no offset" if at is None else f"has committed offset {at}"
             raise PositionError(
@@ -99,24 +103,36 @@ def published_before(
                 f"partition ends at {end}.",
                 f"The group was reset, or its offset expired. {_ONCE_AT_LEAST}",
             )
-    return dict(committed), None
+    return {one: max(at, next_offsets.get(one, at)) for one, at in committed.items()}, None
 
 
 def _groups(lineage: Sequence[Mapping[str, object]]) -> list[object]:
     """Return the group of each event about delivery since these snapshots began, ``None`` for at least once.
 
-    What came before a start from another engine's snapshot was that engine's delivery.
+    What came before a start from another engine's snapshot was that engine's delivery, and what came before
+    snapshots were merged was the delivery of several engines, each under its own group.
     """
     groups: list[object] = []
     for event in lineage:
         if event.get("event") == DELIVERY:
             groups.append(event.get("group"))
-        elif event.get("event") == BEGUN:
+        elif event.get("event") in {BEGUN, MERGED}:
             groups.clear()
     return groups
 
 
+def _merged_groups(lineage: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return the groups under which the engines of merged snapshots published scores exactly once."""
+    names = [event.get("event") for event in lineage]
+    last = len(names) - names[::-1].index(MERGED) if MERGED in names else 0
+    if BEGUN in names[last:]:
+        return []
+    found = {event.get("group") for event in lineage[:last] if event.get("event") == DELIVERY}
+    return sorted(str(one) for one in found if one is not None)
+
+
 def _published_elsewhere(
+    lineage: Sequence[Mapping[str, object]],
     group: str,
     next_offsets: Mapping[Partition, int],
     committed: Mapping[Partition, int],
@@ -124,6 +140,13 @@ def _published_elsewhere(
     change: dict[str, object],
 ) -> tuple[dict[Partition, int], dict[str, object]]:
     """Return what `published_before` does where the lineage does not know of this group's scores."""
+    if groups := _merged_groups(lineage):
+        _log.warning(
+            "The snapshot was merged from those of engines that published scores exactly once, under the "
+            "groups %s. Scores that they published after those snapshots are published again under %s.",
+            ", ".join(groups),
+            group,
+        )
     published = {one: max(at, committed.get(one, at)) for one, at in next_offsets.items()}
     past = {one: at for one, at in published.items() if at > next_offsets[one]}
     for partition, at in past.items():

@@ -90,10 +90,15 @@ class Recovery:
         snapshot = starting_point(writer.store.newest(), begin_from, self.settings.start)  # 1. Find
         if snapshot is not None:
             self._restore(snapshot, first=snapshot is begin_from)  # 2. and 3.
-        progress.open_accounts(self._open())  # 4. Open
+        opened = self._open()  # 4. Open
+        progress.rest(opened)
+        new = progress.open_accounts(opened)
+        if snapshot is not None and snapshot is not begin_from and new:
+            begun = {partition: progress.accounts[partition] for partition in new}
+            _log.info("read from here on, and not in snapshot %d: %s", snapshot.sequence, positions(begun))
         ends = self.source.end_offsets()
         writer.schedule()
-        self.delivery.resume(ends)  # 5. Resume
+        self.delivery.resume(ends, new)  # 5. Resume
         if self.delivery.transactions is not None and progress.changed:
             self.snapshots.take()
         _log.info("ready at %s", positions(progress.accounts))

@@ -113,7 +113,7 @@ class Snapshots:
     def _begin(self) -> None:
         began_s = self.clock.monotonic_s()
         self.metrics.note_balance(self.progress.accounts)
-        check_accounts(self.progress.accounts)
+        check_accounts(self.progress.all_accounts())
         snapshot, digest = self._freeze()  # 1. Freeze
         self.delivery.flush()  # 2. Flush
         identity = self.progress.identity
@@ -132,7 +132,7 @@ class Snapshots:
             reading=self.model.classifier.reading_settings(),
             settings=dict(self.model.description),
             source=progress.identity,
-            accounts={partition: replace(account) for partition, account in progress.accounts.items()},
+            accounts={one: replace(account) for one, account in progress.all_accounts().items()},
             lineage=list(progress.lineage),
             written_ms=self.clock.wall_ms(),
             streamnb=self.version,
@@ -145,7 +145,8 @@ class Snapshots:
         if kept is None:
             return
         if self.delivery.transactions is None:  # transactions commit offsets themselves, and higher ones
-            offsets = {p: account.next_offset for p, account in kept.accounts.items()}
+            read = kept.accounts.keys() - progress.resting.keys()  # others may read what rests here
+            offsets = {one: kept.accounts[one].next_offset for one in read}
             self.lag.commit(offsets, progress.next_offsets())  # 5. Commit
         progress.summary.snapshots += 1
         _log.info("snapshot %d holds %s", kept.sequence, positions(kept.accounts))

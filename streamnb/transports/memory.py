@@ -10,9 +10,17 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from streamnb.base import POLL_BYTES_MAX, Headers, Partition, RecordBatch, Start, record_bytes
+from streamnb.base import (
+    POLL_BYTES_MAX,
+    Headers,
+    Partition,
+    RecordBatch,
+    Start,
+    checked_partitions,
+    record_bytes,
+)
 from streamnb.errors import DeliveryError, PositionLostError
-from streamnb.transports.positions import check_positions
+from streamnb.transports.positions import partitions_to_read, starting_positions
 
 
 class Mark(Enum):
@@ -133,15 +141,22 @@ class MemorySource:
     `poll` returns records in the order of the appends. A mark takes effect after every record that was
     appended before it, and only once: a source that is opened on the same log later skips it.
 
+    Parameters
+    ----------
+    log : MemoryLog
+    partitions : sequence of int, optional
+        The numbers of the partitions to read, as of a `KafkaSource`; by default all.
+
     Attributes
     ----------
     committed : dict of Partition to int
         The last offset that `commit` received for each partition.
     """
 
-    def __init__(self, log: MemoryLog) -> None:
+    def __init__(self, log: MemoryLog, partitions: Sequence[int] | None = None) -> None:
         self.committed: dict[Partition, int] = {}
         self._log = log
+        self._chosen = checked_partitions(partitions)
         self._positions: dict[int, int] = {}
         self._cursor = 0
         self._finished = False
@@ -151,23 +166,22 @@ class MemorySource:
         return {"cluster": "memory", f"topic {self._log.topic}": self._log.topic_id}
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
-        """Assign every partition and seek to its position.
+        """Assign the partitions to read and seek to their positions.
 
         Raises
         ------
         PositionError
             A partition of `next_offsets` does not exist, begins after its position or ends before it.
+        SettingsError
+            The log does not have a chosen partition.
         """
         log = self._log
-        begin, end = (dict(zip(log.partitions(), ends, strict=True)) for ends in (log.begin, log.end))
-        check_positions(next_offsets, begin, end)
-        if next_offsets:
-            taken = {
-                partition: next_offsets.get(partition, log.begin[partition.number])
-                for partition in log.partitions()
-            }
-        else:
-            taken = {partition: self._first(partition.number, start) for partition in log.partitions()}
+        begin, end = ({one: ends[one.number] for one in self._assigned()} for ends in (log.begin, log.end))
+
+        def at_time(at_ms: int) -> dict[Partition, int | None]:
+            return {one: self._at_time(one.number, at_ms) for one in begin}
+
+        taken = starting_positions(next_offsets, start, begin, end, at_time, self._chosen)
         self._positions = {partition.number: next_offset for partition, next_offset in taken.items()}
         self._finished = False
         self._cursor = self._first_element()
@@ -203,7 +217,7 @@ class MemorySource:
                     if element is CRASH:
                         raise Crash
                     self._finished = True
-            elif element.offset >= self._positions[element.partition]:
+            elif element.offset >= self._positions.get(element.partition, element.offset + 1):
                 taken.setdefault(element.partition, []).append(element)
                 n += 1
                 n_bytes += record_bytes(element.value, element.key, element.headers)
@@ -213,15 +227,18 @@ class MemorySource:
         return [self._batch(number, records) for number, records in sorted(taken.items())]
 
     def added(self) -> Mapping[Partition, int]:
-        """Assign the partitions that the log has gained, and return their first offsets."""
-        new = [partition for partition in self._log.partitions() if partition.number not in self._positions]
+        """Assign the partitions that the log has gained, and return their first offsets.
+
+        A source of chosen partitions takes none.
+        """
+        new = [partition for partition in self._assigned() if partition.number not in self._positions]
         found = {partition: self._log.begin[partition.number] for partition in new}
         self._positions |= {partition.number: offset for partition, offset in found.items()}
         return found
 
     def end_offsets(self) -> Mapping[Partition, int] | None:
         """Return the offset after each partition's last record; marks have no offset."""
-        return dict(zip(self._log.partitions(), self._log.end, strict=True))
+        return {one: self._log.end[one.number] for one in self._assigned()}
 
     def written_offsets(self) -> Mapping[Partition, int] | None:
         """Return the same: what is in the log was committed."""
@@ -239,14 +256,12 @@ class MemorySource:
         """Drop the positions. Closing twice does nothing."""
         self._positions = {}
 
-    def _first(self, number: int, start: Start) -> int:
-        if start == "earliest":
-            return self._log.begin[number]
-        if start != "latest":
-            for record in self._log.records(number):
-                if record.timestamp_ms >= start:
-                    return record.offset
-        return self._log.end[number]
+    def _assigned(self) -> list[Partition]:
+        """Return the partitions that this source reads."""
+        return partitions_to_read(self._log.topic, len(self._log.end), self._chosen)
+
+    def _at_time(self, number: int, at_ms: int) -> int | None:
+        return next((one.offset for one in self._log.records(number) if one.timestamp_ms >= at_ms), None)
 
     def _first_element(self) -> int:
         """Return the index of the first mark right before the first unread record, or of that record."""
@@ -254,7 +269,7 @@ class MemorySource:
         index = 0
         for i, element in enumerate(elements):
             if isinstance(element, MemoryRecord):
-                if element.offset >= self._positions[element.partition]:
+                if element.offset >= self._positions.get(element.partition, element.offset + 1):
                     break
                 index = i + 1
         return index

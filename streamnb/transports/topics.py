@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from streamnb.base import Partition, Start
+from streamnb.base import Partition, Start, checked_partitions
 from streamnb.errors import (
     DeliveryError,
     FencedError,
@@ -21,7 +21,7 @@ from streamnb.errors import (
     TooLargeError,
     TransportError,
 )
-from streamnb.transports.positions import check_positions
+from streamnb.transports.positions import partitions_to_read, starting_positions
 
 log = logging.getLogger(__name__)
 
@@ -178,44 +178,6 @@ def check_partitions(found: Mapping[str, int], wanted: Mapping[str, int]) -> Non
             raise TransportError(what, "Use its present number of partitions, or choose another name.")
 
 
-def starting_positions(
-    next_offsets: Mapping[Partition, int],
-    start: Start,
-    begin: Mapping[Partition, int],
-    end: Mapping[Partition, int],
-    at_time: Callable[[int], Mapping[Partition, int | None]],
-) -> dict[Partition, int]:
-    """Return the first offset to read in each partition, by the rules of `Source.open` in the protocols.
-
-    Parameters
-    ----------
-    next_offsets, start
-        The arguments of `Source.open`.
-    begin, end : mapping of Partition to int
-        The first offset and the end offset of each partition now.
-    at_time : callable
-        Returns, for a time in milliseconds since 1970, the offset of the first record at or after it in each
-        partition, and ``None`` for a partition without such a record.
-
-    Raises
-    ------
-    PositionError
-        The log does not hold a position of `next_offsets`.
-    SettingsError
-        `start` is before 1970.
-    """
-    if next_offsets:
-        check_positions(next_offsets, begin, end)
-        return {**begin, **next_offsets}
-    if start == "earliest":
-        return dict(begin)
-    if start == "latest":
-        return dict(end)
-    if start < 0:
-        raise SettingsError(f"`start` is {start}, before 1970.", "Give milliseconds since 1970.")
-    return {one: end[one] if at is None else at for one, at in at_time(start).items()}
-
-
 def position_lost(what: str) -> PositionLostError:
     """Return the error for a position that the log held at `open` and no longer holds."""
     hint = (
@@ -247,7 +209,7 @@ def fenced_by(cause: str) -> FencedError:
 
 
 class TopicSource(ABC):
-    """A source that reads every partition of its Kafka topics; the base class for both clients.
+    """A source that reads partitions of its Kafka topics, by default all; the base class for both clients.
 
     Parameters
     ----------
@@ -257,15 +219,26 @@ class TopicSource(ABC):
         The bootstrap servers as an error message names them.
     group : str, optional
         The consumer group to which `commit` commits positions, for lag tools only.
+    partitions : sequence of int, optional
+        The numbers of the partitions to read of each topic, so that other processes can read the others. By
+        default all are read, also those that a topic gains.
 
     Raises
     ------
     SettingsError
-        `topics` is empty.
+        `topics` is empty, or `partitions` is, or it has a number twice or below 0.
     """
 
-    def __init__(self, topics: Sequence[str], brokers: str, group: str | None) -> None:
+    def __init__(
+        self,
+        topics: Sequence[str],
+        brokers: str,
+        group: str | None,
+        partitions: Sequence[int] | None = None,
+    ) -> None:
         self._topics = checked_topics(topics)
+        self._chosen = checked_partitions(partitions)
+        self._counts: dict[str, int] = {}  # of the partitions of each topic, as last reported
         self._brokers = brokers
         self._group = group
         self._committed: dict[Partition, int] = {}  # what this source committed to the group last
@@ -305,7 +278,7 @@ class TopicSource(ABC):
             places = ", ".join(f"{one} @ {at}" for one, at in sorted(others.items()))
             log.warning(
                 "Another engine or tool commits positions to group %s: %s. A group does not divide records "
-                "among engines: each one scores and learns all. Give each its own `source.group`.",
+                "among engines, `source.partitions` does. Give each engine a group or partitions of its own.",
                 self._group,
                 places,
             )
@@ -324,17 +297,67 @@ class TopicSource(ABC):
         return {name: known for name, known in ids.items() if known}
 
     def _partitions(self, counts: Mapping[str, int]) -> list[Partition]:
-        """Return every partition of the topics, given the number of partitions of each existing topic.
+        """Return the partitions to read, given the number of partitions of each existing topic.
 
         Raises
         ------
+        SettingsError
+            A topic does not have a chosen partition.
         TransportError
             A topic does not exist.
         """
         for topic in self._topics:
             if topic not in counts:
                 raise no_topic(topic, self._brokers)
-        return [Partition(topic, number) for topic in self._topics for number in range(counts[topic])]
+        self._counts = {topic: counts[topic] for topic in self._topics}
+        read = [partitions_to_read(*one, self._chosen) for one in self._counts.items()]
+        for topic, count in self._counts.items() if self._chosen is not None else ():
+            log.info("Topic %s has %d partitions; this process reads %s", topic, count, self._numbers())
+        return [partition for partitions in read for partition in partitions]
+
+    def _numbers(self) -> str:
+        return ", ".join(map(str, self._chosen or ()))
+
+    def _positions(
+        self,
+        next_offsets: Mapping[Partition, int],
+        start: Start,
+        begin: Mapping[Partition, int],
+        end: Mapping[Partition, int],
+        at_time: Callable[[int], Mapping[Partition, int | None]],
+    ) -> dict[Partition, int]:
+        """Return `starting_positions` in the partitions that this source reads."""
+        return starting_positions(next_offsets, start, begin, end, at_time, self._chosen)
+
+    def _gained(self, counts: Mapping[str, int], known: Collection[tuple[str, int]]) -> list[Partition]:
+        """Return the partitions to read that are not known yet: none if the partitions were chosen.
+
+        Parameters
+        ----------
+        counts : mapping of str to int
+            The number of partitions that each topic has now.
+        known : collection of Partition
+            The partitions that are read already.
+        """
+        if self._chosen is not None:
+            self._report_growth(counts)
+            return []
+        every = [Partition(topic, number) for topic in sorted(counts) for number in range(counts[topic])]
+        return [one for one in every if one not in known]
+
+    def _report_growth(self, counts: Mapping[str, int]) -> None:
+        """Log once that a topic has gained partitions, which are not among the chosen ones."""
+        for topic, before in self._counts.items():
+            if (count := counts.get(topic, 0)) > before:
+                self._counts[topic] = count
+                log.warning(
+                    "Topic %s now has %d partitions, of which this process reads %d (%s). Make sure that "
+                    "`source.partitions` of some process names each new one.",
+                    topic,
+                    count,
+                    len(self._chosen or ()),
+                    self._numbers(),
+                )
 
 
 class TopicSink:

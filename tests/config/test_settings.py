@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 
 from streamnb import __version__, load
 from streamnb.base.limits import DECOMPRESSED_BYTES_MAX
+from streamnb.base.offsets import Account
+from streamnb.base.record import Partition
 from streamnb.base.snapshot import Snapshot, differences
 from streamnb.config import (
     Settings,
@@ -360,6 +362,31 @@ def test_a_setting_that_was_renamed_is_refused_with_its_new_name(
     error = refusal(tmp_path, text)
     assert error.what == f"{tmp_path / 'streamnb.toml'}: {sentence}"
     assert sentence in str(refusal(tmp_path, text + "\n[engin]"))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "what"),
+    [
+        ("[]", "`partitions` names no partition"),
+        ("[0, -1]", "`partitions` has -1, which is no partition's number"),
+        ("[1, 1]", "`partitions` names partition 1 more than once"),
+        ('["0"]', "Expected `int`, got `str`"),
+        ("[true]", "Expected `int`, got `bool`"),
+        ("0", "Expected `array | null`, got `int`"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["kafka", "confluent"])
+def test_partitions_that_no_topic_can_have_are_refused(
+    tmp_path: Path, kind: str, numbers: str, what: str
+) -> None:
+    """Before anything is asked of a broker, with the place in the file."""
+    text = f'[source]\nkind = "{kind}"\ntopics = ["mail"]\npartitions = {numbers}\n'
+    error = refusal(tmp_path, text)
+    assert what in error.what
+    assert "`source" in error.what
+    path = tmp_path / "streamnb.toml"
+    path.write_text(text)
+    assert load_settings(path, ["source.partitions=[2, 0]"]).source.partitions == (2, 0)  # type: ignore[union-attr]
 
 
 FIXED_VALUES = {
@@ -861,6 +888,27 @@ def test_F16_a_check_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "snapshots" / ".snapshot-0000000001.snb.tmp").touch()
     assert "is empty: the engine starts at" in attempts["snapshots"]()
     assert [path.name for path in (tmp_path / "snapshots").iterdir()] == [".snapshot-0000000001.snb.tmp"]
+
+
+def test_a_check_names_the_partitions_that_the_snapshot_has_and_the_settings_do_not(tmp_path: Path) -> None:
+    """The engine keeps the offsets of the one, and begins at `engine.start` in the other."""
+    tables: Tables = copy.deepcopy(LINES) | {"snapshots": {"directory": str(tmp_path)}}
+    tables |= {"engine": {"start": "latest"}, "source": {"kind": "kafka", "topics": ["a", "b"]}}
+    chosen = decode_settings(tables, "test")
+    snapshot = snapshot_of(chosen, build_model(chosen))
+    snapshot.accounts = {Partition(topic, n): Account(0, 7, scored=7) for topic in "ab" for n in range(2)}
+    store = SnapshotDirectory(tmp_path)
+    store.write(snapshot)
+    store.close()
+    resumes = f"the engine resumes from snapshot 1 in {tmp_path}"
+    for numbers, more in (
+        ([0, 1], ""),
+        ([0], "; it keeps, but does not read: a-1 @ 7, b-1 @ 7"),
+        ([0, 1, 3], "; it begins at latest in a-3, b-3"),
+        ([0, 2], "; it keeps, but does not read: a-1 @ 7, b-1 @ 7; it begins at latest in a-2, b-2"),
+    ):
+        tables["source"]["partitions"] = numbers
+        assert dict(checks(decode_settings(tables, "test")))["snapshots"]() == resumes + more
 
 
 def test_an_engine_is_built_from_settings_and_runs(tmp_path: Path) -> None:

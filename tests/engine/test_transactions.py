@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from streamnb.base.protocols import Transactions
 from streamnb.base.record import Partition, RecordBatch
-from streamnb.engine.published_scores import BEGUN, DELIVERY, PUBLISHED, delivery_noted, published_before
+from streamnb.engine.published_scores import (
+    BEGUN,
+    DELIVERY,
+    MERGED,
+    PUBLISHED,
+    delivery_noted,
+    published_before,
+)
 from streamnb.engine.settings import EngineSettings, Pace
 from streamnb.errors import (
     DeliveryError,
@@ -336,6 +343,34 @@ def test_a_partition_added_since_has_no_committed_offset() -> None:
         {P0: 9},
         None,
     )
+
+
+def test_a_partition_that_was_chosen_since_has_no_committed_offset_either() -> None:
+    """It may begin anywhere; a partition that the snapshot had is another matter."""
+    added = Partition("memory", 1)
+    offsets = {P0: 7, added: 5}
+    assert published_before([NOTE], "memory", offsets, {P0: 9}, None, [added]) == ({P0: 9}, None)
+    # The engine that chose it first was killed before its snapshot: after or before it went beyond the start.
+    for at, published in ((8, 8), (3, 5)):
+        found = published_before([NOTE], "memory", offsets, {P0: 9, added: at}, {added: 9}, [added])
+        assert found == ({P0: 9, added: published}, None)
+    with pytest.raises(PositionError, match="has committed offset 10 in memory-1"):
+        published_before([NOTE], "memory", offsets, {P0: 9, added: 10}, {added: 9}, [added])
+    with pytest.raises(PositionError, match="has committed no offset in memory-1"):
+        published_before([NOTE], "memory", offsets, {P0: 9}, None)
+
+
+def test_a_merged_snapshot_may_be_delivered_under_any_group(caplog: pytest.LogCaptureFixture) -> None:
+    """Each engine had a group of its own; what they published after their snapshots is published again."""
+    lineage: list[dict[str, object]] = [NOTE, {**NOTE, "group": "other"}, {"event": MERGED, "digests": []}]
+    found = published_before(lineage, "memory", {P0: 7, Partition("memory", 1): 5}, {P0: 9}, None)
+    assert found[0] == {P0: 9, Partition("memory", 1): 5}
+    assert "under the groups memory, other." in caplog.text
+    assert delivery_noted(lineage, None) is None
+    caplog.clear()
+    published_before([*lineage, {"event": BEGUN, "digest": "d"}], "memory", {P0: 0}, {}, None)
+    published_before([], "memory", {P0: 0}, {}, None)
+    assert caplog.messages == []
 
 
 def test_the_last_note_of_how_scores_are_delivered_counts() -> None:

@@ -7,7 +7,7 @@ import pytest
 from streamnb.base.limits import POLL_BYTES_MAX
 from streamnb.base.protocols import Clock, Sink, Source, Start
 from streamnb.base.record import HEADER_BYTES, Partition
-from streamnb.errors import DeliveryError, PositionError
+from streamnb.errors import DeliveryError, PositionError, SettingsError
 from streamnb.transports.memory import CRASH, END, Crash, MemoryClock, MemoryLog, MemorySink, MemorySource
 
 P0, P1 = Partition("memory", 0), Partition("memory", 1)
@@ -109,6 +109,25 @@ def test_a_snapshots_positions_come_before_the_start() -> None:
     assert drain(source) == [b"4", b"3", b"5"]
     source.open({P0: 0, P1: 2}, "latest")
     assert drain(source) == [b"0", b"2", b"4", b"5"]
+
+
+def test_a_source_of_chosen_partitions_reads_only_these() -> None:
+    """Positions, ends and new partitions of the others do not concern it, and two sources read all."""
+    log = MemoryLog(partitions=2)
+    for i in range(6):
+        log.append(b"%d" % i, i % 2)
+    first, second = MemorySource(log, [0]), MemorySource(log, [1])
+
+    assert first.open({P0: 1, P1: 99}, "earliest") == {P0: 1}
+    assert second.open({P0: 1}, "latest") == {P1: 3}
+    assert second.open({}, "earliest") == {P1: 0}
+    log.begin.append(0)
+    log.end.append(0)
+    assert (first.added(), second.added()) == ({}, {})
+    assert (first.end_offsets(), second.end_offsets()) == ({P0: 3}, {P1: 3})
+    assert (drain(first), drain(second)) == ([b"2", b"4"], [b"1", b"3", b"5"])
+    with pytest.raises(SettingsError, match="Topic memory has 3 partitions, numbers 0 to 2, so partition 3"):
+        MemorySource(log, [3]).open({}, "earliest")
 
 
 def test_a_position_that_the_log_does_not_hold_is_refused() -> None:

@@ -14,7 +14,8 @@ from streamnb.transports import topics
 from streamnb.transports.confluent import client as librdkafka
 from streamnb.transports.kafka import client as kafka_python
 from streamnb.transports.kafka import sink as kafka_sink
-from streamnb.transports.topics import TopicSink, TopicSource, check_servers, starting_positions
+from streamnb.transports.positions import starting_positions
+from streamnb.transports.topics import TopicSink, TopicSource, check_servers
 
 P0, P1 = Partition("mail", 0), Partition("mail", 1)
 
@@ -44,8 +45,8 @@ def test_a_port_that_no_broker_has_is_refused(port: str) -> None:
 class _Source(TopicSource):
     """A source whose commits fail when told to, and whose group holds the offsets of `held`."""
 
-    def __init__(self) -> None:
-        super().__init__(["mail"], "broker", "group")
+    def __init__(self, partitions: Sequence[int] | None = None) -> None:
+        super().__init__(["mail"], "broker", "group", partitions)
         self.failure = ""
         self.held: dict[Partition, int] = {}
 
@@ -70,6 +71,33 @@ def test_a_commit_that_failed_is_no_other_engine(caplog: pytest.LogCaptureFixtur
     source.held[P0] = 4
     source.commit({P0: 9})
     assert "Another engine" in caplog.text
+
+
+def test_which_partitions_are_read_is_logged_and_new_ones_are_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """They are not taken, and a count that the client does not know yet is no change."""
+    caplog.set_level("INFO")
+    source = _Source([2, 0])
+    assert source._partitions({"mail": 3}) == [P0, Partition("mail", 2)]
+    for count in (3, 0, 6, 6, 6):
+        assert source._gained({"mail": count}, [P0]) == []
+    opened, grown = caplog.messages
+    assert opened == "Topic mail has 3 partitions; this process reads 0, 2"
+    assert grown == (
+        "Topic mail now has 6 partitions, of which this process reads 2 (0, 2). Make sure that "
+        "`source.partitions` of some process names each new one."
+    )
+
+
+def test_without_chosen_partitions_every_new_one_is_taken(caplog: pytest.LogCaptureFixture) -> None:
+    """As ever, and without a line in the log."""
+    caplog.set_level("INFO")
+    source = _Source()
+    assert source._partitions({"mail": 1}) == [P0]
+    assert source._gained({"mail": 2}, {P0: 7}) == [P1]
+    assert source._gained({"mail": 2}, {P0: 7, P1: 0}) == []
+    assert caplog.messages == []
 
 
 def test_the_first_failed_delivery_is_the_one_that_is_raised() -> None:

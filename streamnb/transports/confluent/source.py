@@ -38,7 +38,7 @@ from streamnb.transports.confluent.client import (
 from streamnb.transports.confluent.error_codes import DAMAGED, END, GONE, LEADERLESS, MISSING, RETRIED
 from streamnb.transports.confluent.records import Poll
 from streamnb.transports.confluent.sink import ConfluentSink
-from streamnb.transports.topics import TopicSource, position_lost, starting_positions, topic_gone
+from streamnb.transports.topics import TopicSource, position_lost, topic_gone
 
 from confluent_kafka import (  # isort: skip  the client module reports a missing package first
     Consumer,
@@ -82,6 +82,8 @@ class ConfluentSource(TopicSource):
         ``sasl.mechanism``, ...
     group : str, optional
         The consumer group to which `commit` commits positions, for lag tools only.
+    partitions : sequence of int, optional
+        The numbers of the partitions to read of each topic; by default all, also those added later.
 
     Raises
     ------
@@ -90,10 +92,15 @@ class ConfluentSource(TopicSource):
     """
 
     def __init__(
-        self, topics: Sequence[str], client: Mapping[str, object], *, group: str | None = None
+        self,
+        topics: Sequence[str],
+        client: Mapping[str, object],
+        *,
+        group: str | None = None,
+        partitions: Sequence[int] | None = None,
     ) -> None:
         self._settings = librdkafka_settings(client)
-        super().__init__(topics, brokers(self._settings), group)
+        super().__init__(topics, brokers(self._settings), group, partitions)
         self._errors = Errors()
         self._admin: AdminClient | None = build(AdminClient, self._settings, self._errors)
         self._connected = False
@@ -116,12 +123,14 @@ class ConfluentSource(TopicSource):
         return self._identity(cluster, {name: topic_id(one.topic_id) for name, one in found.items()})
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
-        """Assign every partition of the topics and seek, by the rules of `Source.open`.
+        """Assign the partitions to read and seek, by the rules of `Source.open`.
 
         Raises
         ------
         PositionError
             A partition of `next_offsets` does not exist, begins after its position or ends before it.
+        SettingsError
+            A topic does not have a chosen partition.
         TransportError
             A topic does not exist, or no broker answers.
         """
@@ -138,7 +147,7 @@ class ConfluentSource(TopicSource):
                 for one in found_at
             }
 
-        positions = starting_positions(next_offsets, start, begin, end, at_time)
+        positions = self._positions(next_offsets, start, begin, end, at_time)
         if self._consumer is None:
             self._consumer = self._new_consumer()
         with translated("Assigning the partitions", self._settings):
@@ -183,7 +192,7 @@ class ConfluentSource(TopicSource):
     def added(self) -> Mapping[Partition, int]:
         """Assign the partitions that the topics have gained, and return their first offsets.
 
-        It asks the brokers at most once per `LOOK_AGAIN_S` seconds.
+        It asks the brokers at most once per `LOOK_AGAIN_S` seconds. A source of chosen partitions takes none.
         """
         assert self._consumer is not None, "open() comes before added()"
         now_s = time.monotonic()
@@ -192,12 +201,8 @@ class ConfluentSource(TopicSource):
         self._look_again_s = now_s + LOOK_AGAIN_S
         try:
             found = describe(self._connected_admin(), self._topics, self._settings)
-            known = {
-                Partition(name, number)
-                for name, topic in found.items()
-                for number in range(len(topic.partitions))
-            }
-            new = sorted(known - self._next_offsets.keys())
+            counts = {name: len(topic.partitions) for name, topic in found.items()}
+            new = self._gained(counts, self._next_offsets)
             begin = self._ends(new)[0]
         except TransportError as error:
             log.warning("The topics could not be checked for new partitions: %s", error)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, partial
 from types import SimpleNamespace
 
@@ -97,7 +97,7 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
             raise StaleMetadata
         return await self._ask_for_offsets(timestamps)
 
-    def known_partitions(self, topic: str) -> Iterable[int]:
+    def known_partitions(self, topic: str) -> Collection[int]:
         """Return the partitions in the cached metadata, which is at most ``metadata_max_age_ms`` old."""
         return self._cluster.partitions_for_topic(topic) or ()
 

@@ -39,7 +39,7 @@ from streamnb.transports.kafka.client import (
 from streamnb.transports.kafka.columns import batch_of
 from streamnb.transports.kafka.records import Consumer
 from streamnb.transports.kafka.sink import KafkaSink
-from streamnb.transports.topics import TopicSource, position_lost, starting_positions, topic_gone
+from streamnb.transports.topics import TopicSource, position_lost, topic_gone
 
 __all__ = ["KafkaSink", "KafkaSource", "create_topics", "describe_topics"]
 
@@ -68,6 +68,8 @@ class KafkaSource(TopicSource):
         ``sasl_mechanism``, ...
     group : str, optional
         The consumer group to which `commit` commits positions, for lag tools only.
+    partitions : sequence of int, optional
+        The numbers of the partitions to read of each topic; by default all, also those added later.
     decompressed_bytes_max : int
         The largest decompressed size of a record batch; a larger batch is unreadable.
 
@@ -83,10 +85,11 @@ class KafkaSource(TopicSource):
         client: Mapping[str, object],
         *,
         group: str | None = None,
+        partitions: Sequence[int] | None = None,
         decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
     ) -> None:
         self._settings = kafka_python_settings(client)
-        super().__init__(topics, brokers(self._settings), group)
+        super().__init__(topics, brokers(self._settings), group, partitions)
         self._decompressed_bytes_max = decompressed_bytes_max
         self._admin: KafkaAdminClient | None = None
         self._consumer: Consumer | None = None
@@ -103,12 +106,14 @@ class KafkaSource(TopicSource):
         return self._identity(cluster, {name: _topic_id(one.get("topic_id")) for name, one in found.items()})
 
     def open(self, next_offsets: Mapping[Partition, int], start: Start) -> Mapping[Partition, int]:
-        """Assign every partition of the topics and seek, by the rules of `Source.open`.
+        """Assign the partitions to read and seek, by the rules of `Source.open`.
 
         Raises
         ------
         PositionError
             A partition of `next_offsets` does not exist, begins after its position or ends before it.
+        SettingsError
+            A topic does not have a chosen partition.
         TransportError
             A topic does not exist, or no broker answers.
         """
@@ -136,7 +141,7 @@ class KafkaSource(TopicSource):
         with translated("Looking up positions", self._settings):
             begin = consumer.beginning_offsets(partitions)
             end = consumer.end_offsets(partitions)
-            positions = starting_positions(
+            positions = self._positions(
                 next_offsets,
                 start,
                 {Partition(*one): offset for one, offset in begin.items()},
@@ -200,15 +205,11 @@ class KafkaSource(TopicSource):
         """Assign the partitions that the topics have gained, from their first offsets, and return these.
 
         The client learns of new partitions within its ``metadata_max_age_ms``. If the brokers cannot give a
-        partition's first offset yet, a later call asks again.
+        partition's first offset yet, a later call asks again. A source of chosen partitions takes none.
         """
         assert self._consumer is not None, "open() comes before added()"
-        known = {
-            TopicPartition(topic, number)
-            for topic in self._topics
-            for number in self._consumer.known_partitions(topic)
-        }
-        new = sorted(known - self._next_offsets.keys())
+        counts = {topic: len(self._consumer.known_partitions(topic)) for topic in self._topics}
+        new = [TopicPartition(*one) for one in self._gained(counts, self._next_offsets)]
         if not new:
             return {}
         try:
