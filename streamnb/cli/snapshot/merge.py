@@ -98,9 +98,7 @@ def merged(
     start = None if base is None else restore_model(base)[1]
     try:
         for other in others:
-            model.merge(restore_model(other)[1])
-            if start is not None:  # both of them hold it
-                model.subtract(start)
+            model.merge(restore_model(other)[1], start)
     except ValueError as error:
         raise SnapshotError(
             f"The snapshots cannot be merged: {error}.", "`streamnb snapshot diff` prints how two differ."

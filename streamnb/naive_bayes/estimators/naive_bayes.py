@@ -498,18 +498,25 @@ class NaiveBayes(BatchAnswers):
             message = read_message(state.views, state.tokenizer, batch.fields, 0)
             merging.unlearn(state, message, label, w, None if at is None else seconds(at))
 
-    def merge(self, other: NaiveBayes) -> None:
+    def merge(self, other: NaiveBayes, base: NaiveBayes | None = None) -> None:
         """Add what another model has learned, as if both streams had been learned by one.
 
         Counts and totals are then equal bit for bit, moments up to rounding. The head's weights become the
         mean of both, weighted by the labels learned.
 
+        Parameters
+        ----------
+        other : NaiveBayes
+        base : NaiveBayes, optional
+            A model that both began from: what it had learned counts once.
+
         Raises
         ------
         ValueError
-            The other model has other views or settings, which are named; nothing was changed.
+            The other model has other views or settings, which are named, or one of the two does not hold
+            what `base` has learned; nothing was changed.
         """
-        merging.merge(self.state, other.state)
+        merging.merge(self.state, other.state, None if base is None else base.state)
 
     def subtract(self, other: NaiveBayes) -> None:
         """Subtract what another model has learned and this one too: the inverse of `merge`.

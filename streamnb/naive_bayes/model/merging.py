@@ -18,6 +18,7 @@ from streamnb.naive_bayes.model.state_arrays import state_settings
 from streamnb.naive_bayes.model.view import named
 from streamnb.naive_bayes.posterior.trust import SQUARES_START
 from streamnb.naive_bayes.statistics.decay import FORGOTTEN, WEIGHT_ROUNDING, fade_classes, to_subtract
+from streamnb.naive_bayes.statistics.token_trust import take_trust
 
 
 def fade(state: State, factor: float) -> None:
@@ -76,19 +77,29 @@ def unlearn(
     state.learned = max(0, state.learned - 1)
 
 
-def merge(state: State, other: State) -> None:
+def merge(state: State, other: State, base: State | None = None) -> None:
     """Add what another model has learned; rare tokens are evicted if both together exceed the limits.
 
     The head's weights become the mean of both, weighted by the labels learned; for the trust of tokens see
     `add_trust`. Models that forget are first brought to one landmark; see `Decay.meet`.
 
+    Parameters
+    ----------
+    base : State, optional
+        A model that both began from: what it had learned counts once, and the head's weights are weighted by
+        the labels learned since.
+
     Raises
     ------
     ValueError
-        The other reads or counts otherwise, or brings more classes than allowed; nothing was changed.
+        The other reads or counts otherwise, or brings more classes than allowed, or one does not hold what
+        `base` has learned; nothing was changed.
     """
     with both(state, other):
         check_alike(state, other)
+        if base is not None:
+            _check_holds(state, base)
+            _check_holds(other, base)
         _check_room(state, other, "merged")
         kinds = {type(label) for label in (*state.classes, *other.classes)}
         if len(kinds) > 1:
@@ -99,7 +110,7 @@ def merge(state: State, other: State) -> None:
             if (factor := state.decay.meet(other.decay)) != 1.0:
                 fade(state, factor)
             other = _faded(other, state.decay.factor_of(other.decay))
-        mine, others = sum(state.class_counts), sum(other.class_counts)
+        mine, others = _labels_learned(state, other, base)
         classes = [state.class_index(label) for label in other.classes]
         for view, statistic in state.statistics.items():
             statistic.merge(other.statistics[view], classes)
@@ -113,9 +124,56 @@ def merge(state: State, other: State) -> None:
         for j, c in enumerate(classes):
             state.class_counts[c] += other.class_counts[j]
         state.learned += other.learned
+        if base is not None:
+            _take_base(state, base, SQUARES_START * now)
         while n := state.counts.surplus({}):
             state.counts.evict(n)
         state.recount()
+
+
+def _labels_learned(state: State, other: State, base: State | None) -> tuple[float, float]:
+    """Return the weight of the labels that each model has learned, if there is a base and any since then."""
+    mine, others = sum(state.class_counts), sum(other.class_counts)
+    if base is None:
+        return mine, others
+    held = sum(base.class_counts) * _factor(state, base)
+    since = max(0.0, mine - held), max(0.0, others - held)
+    return since if sum(since) else (mine, others)
+
+
+def _factor(state: State, other: State) -> float:
+    """Return the factor that brings another model's sums to this one's landmark."""
+    return 1.0 if state.decay is None or other.decay is None else state.decay.factor_of(other.decay)
+
+
+def _check_holds(state: State, base: State) -> None:
+    """Raise ``ValueError`` if a model does not hold what another one has learned."""
+    check_alike(state, base)
+    base = _faded(base, _factor(state, base))
+    for label, n in zip(base.classes, base.class_counts, strict=True):
+        if label not in state.index or state.class_counts[state.index[label]] < n * (1 - WEIGHT_ROUNDING):
+            raise ValueError(
+                f"a model does not hold the {label!r} that the base has learned; nothing was merged"
+            )
+    classes = [state.index[label] for label in base.classes]
+    for view, statistic in state.statistics.items():
+        statistic.check_subtractable(base.statistics[view], classes)
+
+
+def _take_base(state: State, base: State, start: float) -> None:
+    """Take once what two merged models had both begun from; the head's weights are means and stay."""
+    subtract(state, base)
+    state.counts.evicted_tokens = max(0, state.counts.evicted_tokens - base.counts.evicted_tokens)
+    state.counts.evicted_mass = max(0, state.counts.evicted_mass - base.counts.evicted_mass)
+    state.counts.fell_short = max(0, state.counts.fell_short - base.counts.fell_short)
+    base = _faded(base, _factor(state, base))
+    if state.counts.trusts:
+        for view, counts in state.counts.views.items():
+            take_trust(counts.trust, base.counts[view].trust, start)
+    if state.head is not None and base.head is not None:
+        mine, held = state.head.unknown_share, base.head.unknown_share
+        for j, c in enumerate(state.index[label] for label in base.classes):
+            mine.take(c, held.s[j], held.ss[j], max(0.0, mine.n[c] - held.n[j]))
 
 
 def subtract(state: State, other: State) -> None:

@@ -127,6 +127,27 @@ def add_trust(mine: HeldTrust, theirs: HeldTrust, start: float = 0.0) -> None:
         mine.set(token, min(max(trust, low), high), min(squares, SQUARES_MAX))
 
 
+def take_trust(mine: HeldTrust, theirs: HeldTrust, start: float = 0.0) -> None:
+    """Take back trust that was added and had been there before: the inverse of `add_trust`.
+
+    Parameters
+    ----------
+    mine : HeldTrust
+    theirs : HeldTrust
+        What two views began with that were added to one another, so that it is in `mine` twice.
+    start : float
+        What the sum of squared gradients starts with.
+    """
+    low, high = TRUST_BOUNDS
+    for token, their_trust, their_squares in theirs.items():
+        my_trust, my_squares = mine.get(token)
+        left = max(0.0, my_squares - their_squares)
+        trust = my_trust
+        if start + left:
+            trust = ((start + my_squares) * my_trust - (start + their_squares) * their_trust) / (start + left)
+        mine.set(token, min(max(trust, low), high), left)
+
+
 def checked_trust(sections: Sections, tokens: int) -> NDArray[np.float32] | None:
     """Return the section of trust, checked, or ``None`` if a model without trust wrote the snapshot.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,13 +14,16 @@ from streamnb import (
     Bernoulli,
     BernoulliNB,
     CategoricalNB,
+    Gaussian,
     GaussianDiscriminant,
     GaussianNB,
     NaiveBayes,
+    Number,
     Terms,
     View,
     Words,
 )
+from streamnb.naive_bayes.model.view import TEXT_ONLY
 
 
 def check_saved(model: NaiveBayes, folder: Path, *rows: Any) -> None:  # noqa: ANN401 - whatever the model reads
@@ -189,3 +194,92 @@ def test_a_mean_stays_within_the_largest_number(make: type[NaiveBayes], tmp_path
         model.learn_one({"a": 1e100}, "x", weight)
     model.unlearn_one({"a": -1e100}, "x")
     check_saved(model, tmp_path, {"a": 1.0})
+
+
+MODELS: dict[str, Callable[[], NaiveBayes]] = {
+    "words": lambda: NaiveBayes(TEXT_ONLY),
+    "numbers": lambda: NaiveBayes([View("size", Number("size"), Gaussian())]),
+    "half-life": lambda: NaiveBayes(TEXT_ONLY, half_life_s=3600.0),
+}
+Mail = list[tuple[dict[str, Any], str, float]]
+
+
+def mail(n: int, seed: int) -> Mail:
+    """Return messages with their labels and times."""
+    draw = Random(seed)
+    words = [f"w{i}" for i in range(30)]
+    found: Mail = []
+    for i in range(n):
+        label = draw.choice(["spam", "ham"])
+        text = " ".join(
+            [*draw.choices(words, k=4), *draw.choices(words[:9] if label == "spam" else words[9:], k=4)]
+        )
+        found.append(({"text": text, "size": float(draw.randrange(9))}, label, 60.0 * i))
+    return found
+
+
+def taught(model: NaiveBayes, messages: Mail) -> NaiveBayes:
+    """Return the model after it learned messages."""
+    for x, label, at in messages:
+        model.learn_one(x, label, at=at)
+    return model
+
+
+def copied(model: NaiveBayes, kind: str) -> NaiveBayes:
+    """Return another model of the same state."""
+    frozen, other = model.freeze(), MODELS[kind]()
+    other.restore(frozen.values, frozen.sections)
+    return other
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_models_that_began_from_one_are_merged_with_it_counted_once(kind: str) -> None:
+    """Counts are those of one model that learned all; with a half-life up to rounding."""
+    history, mine, theirs = mail(60, 1), mail(40, 2), mail(30, 3)
+    base = taught(MODELS[kind](), history)
+    first, second = taught(copied(base, kind), mine), taught(copied(base, kind), theirs)
+    first.merge(second, base)
+    one = taught(MODELS[kind](), [*history, *mine, *theirs])
+    assert first.state.learned == one.state.learned == 130
+    for view, counts in one.state.counts.views.items():
+        assert dict(first.state.counts.views[view].rows.items()).keys() == dict(counts.rows.items()).keys()
+        for token, row in counts.rows.items():
+            assert list(first.state.counts.views[view].rows[token]) == pytest.approx(list(row))
+    assert first.state.class_counts == pytest.approx(one.state.class_counts)
+    if kind == "words":
+        assert first.digest()["order_free"] == one.digest()["order_free"]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_merged_with_its_own_beginning_is_as_it_was(kind: str) -> None:
+    """However often: nothing that both hold twice may grow, or it would outweigh what is learned later."""
+    base = taught(MODELS[kind](), mail(60, 1))
+    model = taught(copied(base, kind), mail(40, 2))
+    before = copied(model, kind)
+    for _ in range(50):
+        model.merge(copied(base, kind), base)
+    for x, _, _ in mail(20, 4):
+        assert model.predict_proba_one(x) == pytest.approx(before.predict_proba_one(x), abs=1e-4)
+    assert model.state.class_counts == pytest.approx(before.state.class_counts)
+    assert model.state.learned == before.state.learned
+    assert (model.state.head is None) == (kind == "numbers")
+    if model.state.head is not None and before.state.head is not None:
+        assert model.state.head.weights == before.state.head.weights
+        assert model.state.head.unknown_share.n == pytest.approx(before.state.head.unknown_share.n)
+        assert model.state.head.unknown_share.ss == pytest.approx(before.state.head.unknown_share.ss)
+    for view, counts in before.state.counts.views.items():
+        for token, trust, squares in counts.trust.items():
+            assert model.state.counts.views[view].trust.get(token) == pytest.approx(
+                (trust, squares), abs=1e-3
+            )
+
+
+def test_a_model_that_did_not_begin_from_the_base_is_not_merged() -> None:
+    """Whichever of the two it is; nothing is changed."""
+    base, stranger = taught(MODELS["words"](), mail(20, 1)), taught(MODELS["words"](), mail(5, 9))
+    begun = taught(copied(base, "words"), mail(5, 3))
+    for mine, other in ((begun, stranger), (stranger, begun)):
+        before = mine.digest()
+        with pytest.raises(ValueError, match="nothing was merged"):
+            mine.merge(other, base)
+        assert mine.digest() == before
