@@ -81,6 +81,7 @@ bench: install  ## print throughput beside a bare loop on the same broker, speed
 	$(BIN)/python tests/bench/discriminant.py
 	$(BIN)/python tests/bench/stress.py
 	$(BIN)/python tests/bench/halves.py
+	$(BIN)/python tests/bench/partitions.py
 	$(BIN)/python tests/bench/robustness.py
 	$(BIN)/python tests/bench/trust_speed.py
 	$(BIN)/python tests/bench/metsis2006.py

@@ -122,8 +122,11 @@ def _topics(
             "Correct its name, or pass `--create PARTITIONS` to create it.",
         )
     chosen = endpoint.partitions if isinstance(endpoint, TopicsInput) else None
-    which = "" if chosen is None else f", of which {', '.join(map(str, sorted(chosen)))} are read"
-    names = ", ".join(f"{topic} ({count} partitions{which})" for topic, count in found.items())
+    which = "" if chosen is None else f"partitions {', '.join(map(str, sorted(chosen)))} of "
+    names = ", ".join(
+        f"{topic} ({which}{count})" if which else f"{topic} ({count} partitions)"
+        for topic, count in found.items()
+    )
     return f"{names}; {newest_records(settings, endpoint)}" if isinstance(endpoint, TopicsInput) else names
 
 

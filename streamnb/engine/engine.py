@@ -188,13 +188,9 @@ class Engine:
         so that the next start reads it again; a transaction has its snapshot, and is committed.
         """
         self.processing.tend(at_end=True)
-        summary, letters = self.summary, self.delivery.dead_letters
+        summary, letters, accounts = self.summary, self.delivery.dead_letters, self.progress.all_accounts()
         failure = None if self._stopping else letters.failure(summary.records, summary.dead_letters)
-        if (
-            failure is None
-            or any_message(self.progress.all_accounts())
-            or self.delivery.transactions is not None
-        ):
+        if failure is None or any_message(accounts) or self.delivery.transactions is not None:
             self._commit()
             self.snapshots.take()
         else:

@@ -351,7 +351,7 @@ class TopicSource(ABC):
             if (count := counts.get(topic, 0)) > before:
                 self._counts[topic] = count
                 log.warning(
-                    "Topic %s now has %d partitions, of which this process reads %d (%s). Make sure that "
+                    "Topic %s now has %d partitions; this process reads %d of them (%s). Make sure that "
                     "`source.partitions` of some process names each new one.",
                     topic,
                     count,

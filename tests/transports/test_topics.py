@@ -85,7 +85,7 @@ def test_which_partitions_are_read_is_logged_and_new_ones_are_reported_once(
     opened, grown = caplog.messages
     assert opened == "Topic mail has 3 partitions; this process reads 0, 2"
     assert grown == (
-        "Topic mail now has 6 partitions, of which this process reads 2 (0, 2). Make sure that "
+        "Topic mail now has 6 partitions; this process reads 2 of them (0, 2). Make sure that "
         "`source.partitions` of some process names each new one."
     )
 

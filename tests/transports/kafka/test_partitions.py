@@ -198,7 +198,7 @@ def test_a_check_names_the_partitions_that_are_read(
     """A partition that the topic lacks is one sentence with the topic and the partitions that it has."""
     attempts = dict(checks(load_settings(configured(kind, "engine", [2, 0]))))
     said = attempts["source"]()
-    assert said.startswith(f"{topic} (4 partitions, of which 0, 2 are read); 40 of the newest 40 records are")
+    assert said.startswith(f"{topic} (partitions 0, 2 of 4); 40 of the newest 40 records are")
     missing = configured(kind, "engine", [0, 4])
     what = f"Topic {topic} has 4 partitions, numbers 0 to 3, so partition 4 cannot be read"
     with pytest.raises(SettingsError, match=what):
@@ -234,7 +234,7 @@ def test_only_the_chosen_partitions_have_ends_and_a_new_one_is_reported_once(
         for _ in range(100):
             assert source.added() == {}
             assert source.poll(10, 50) == []
-            if f"Topic {topic} now has 6 partitions, of which this process reads 1 (1)." in caplog.text:
+            if f"Topic {topic} now has 6 partitions; this process reads 1 of them (1)." in caplog.text:
                 break
         for _ in range(3):
             assert source.added() == {}
