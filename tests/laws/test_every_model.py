@@ -248,6 +248,27 @@ def test_two_models_add_up_to_the_whole(
 
 
 @UNBOUNDED
+@given(STREAM, STREAM, STREAM)
+@settings(max_examples=30)
+def test_two_models_that_began_from_one_add_up_to_the_whole(
+    make: Callable[[], NaiveBayes], base: Stream, first: Stream, second: Stream
+) -> None:
+    """What it had learned counts once, and a refusal changes nothing."""
+    base, first, second = (_readable(make, stream) for stream in (base, first, second))
+    begun, whole = _learned(make, base), _learned(make, base + first + second)
+    model, other = _learned(make, base + first), _learned(make, base + second)
+    before = model.digest()["order_free"]
+    if refusal := _refusal(partial(model.merge, other, begun)):
+        assert make is MODELS["ranges, learned"]  # two halves may have settled apart
+        assert "edges" in refusal
+        assert model.digest()["order_free"] == before
+        return
+    assert model.state.learned == whole.state.learned
+    if make is not MODELS["ranges, learned"]:  # whose edges follow the order
+        assert model.digest()["order_free"] == whole.digest()["order_free"]
+
+
+@UNBOUNDED
 @given(STREAM, STREAM)
 @settings(max_examples=30)
 def test_what_was_not_learned_cannot_be_taken_away(

@@ -73,6 +73,20 @@ def test_a_commit_that_failed_is_no_other_engine(caplog: pytest.LogCaptureFixtur
     assert "Another engine" in caplog.text
 
 
+def test_engines_of_other_partitions_may_share_a_group(caplog: pytest.LogCaptureFixture) -> None:
+    """Each commits its own partitions, so lag tools see the whole topic; one partition is one engine's."""
+    first, second = _Source([0]), _Source([1])
+    second.held = first.held
+    for at in range(3):
+        first.commit({P0: at})
+        second.commit({P1: 10 + at})
+    assert first.held == {P0: 2, P1: 12}
+    assert caplog.messages == []
+    second.commit({P0: 7, P1: 13})
+    first.commit({P0: 3})
+    assert "`source.partitions` does" in caplog.text
+
+
 def test_which_partitions_are_read_is_logged_and_new_ones_are_reported_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -19,7 +19,7 @@ PLACES = ("first", "second", "third")
 
 def merge(
     snapshots: Annotated[
-        list[Path], typer.Argument(metavar="SNAPSHOT...", help="Paths of at least two snapshot files (.snb).")
+        list[Path], typer.Argument(metavar="SNAPSHOT", help="Paths of at least two snapshot files (.snb).")
     ],
     output: OutputOption,
     base: Annotated[

@@ -162,6 +162,7 @@ def _check_holds(state: State, base: State) -> None:
 
 def _take_base(state: State, base: State, start: float) -> None:
     """Take once what two merged models had both begun from; the head's weights are means and stay."""
+    state.recount()  # the merge has changed counts that `subtract` checks by their tallies
     subtract(state, base)
     state.counts.evicted_tokens = max(0, state.counts.evicted_tokens - base.counts.evicted_tokens)
     state.counts.evicted_mass = max(0, state.counts.evicted_mass - base.counts.evicted_mass)
