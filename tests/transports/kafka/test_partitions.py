@@ -153,12 +153,13 @@ def test_two_engines_over_two_halves_are_merged_to_one_which_reads_on(
     assert same(read_snapshot(newest(config)), read_snapshot(newest(whole)))
 
 
+@CLIENTS
 def test_engines_that_publish_exactly_once_are_merged_and_one_goes_on(
-    broker: str, topic: str, configured: Callable[..., Path], tmp_path: Path
+    broker: str, topic: str, kind: str, configured: Callable[..., Path], tmp_path: Path
 ) -> None:
     """Each has a group of its own, and the one that goes on has another: no score is there twice."""
     once = 'scores = "exactly_once"'
-    halves = [configured("kafka", name, part, once) for name, part in (("first", [0, 1]), ("second", [2, 3]))]
+    halves = [configured(kind, name, part, once) for name, part in (("first", [0, 1]), ("second", [2, 3]))]
     for process in list(map(start, halves)):
         ended(process)
     (tmp_path / "further").mkdir()
@@ -166,7 +167,7 @@ def test_engines_that_publish_exactly_once_are_merged_and_one_goes_on(
     words = ["snapshot", "merge", *(str(newest(half)) for half in halves), "-o", str(target)]
     assert CliRunner().invoke(app, words).exit_code == 0
     send(broker, topic, 200, 100)
-    log = ended(start(configured("kafka", "further", None, once)))
+    log = ended(start(configured(kind, "further", None, once)))
     assert f"published scores exactly once, under the groups {topic}-first, {topic}-second" in log
     scored = [
         orjson.loads(value or b"")["source"] for value in values(read_to_end(broker, f"{topic}-scores"))
@@ -175,13 +176,14 @@ def test_engines_that_publish_exactly_once_are_merged_and_one_goes_on(
     assert places == [(partition, offset) for partition in range(COUNT) for offset in range(75)]
 
 
+@CLIENTS
 def test_a_partition_that_an_exactly_once_engine_reads_later_begins_at_the_start(
-    broker: str, topic: str, configured: Callable[..., Path]
+    broker: str, topic: str, kind: str, configured: Callable[..., Path]
 ) -> None:
     """Its group has committed nothing in it, which is no loss."""
     once = 'scores = "exactly_once"'
-    ended(start(configured("kafka", "engine", [0], once)))
-    config = configured("kafka", "engine", [0, 1], once)
+    ended(start(configured(kind, "engine", [0], once)))
+    config = configured(kind, "engine", [0, 1], once)
     config.write_text(config.read_text().replace('"earliest"', '"latest"'))
     assert f"{topic}-0 @ 50, {topic}-1 @ 50" in ended(start(config))
     send(broker, topic, 200, 100)
@@ -243,12 +245,13 @@ def test_only_the_chosen_partitions_have_ends_and_a_new_one_is_reported_once(
         source.close()
 
 
+@CLIENTS
 def test_two_engines_with_one_transactional_group_are_told_so(
-    broker: str, topic: str, configured: Callable[..., Path], tmp_path: Path
+    broker: str, topic: str, kind: str, configured: Callable[..., Path], tmp_path: Path
 ) -> None:
     """The second shuts the first one out, whose error names the setting; the directory's lock names its."""
     once = 'scores = "exactly_once"\npoll_timeout_ms = 100'
-    first = configured("kafka", "engine", [0, 1], once)
+    first = configured(kind, "engine", [0, 1], once)
     process = subprocess.Popen(
         [sys.executable, "-m", "streamnb", "run", str(first)], stderr=subprocess.PIPE, text=True
     )
@@ -262,7 +265,7 @@ def test_two_engines_with_one_transactional_group_are_told_so(
     assert f"The snapshot directory {tmp_path / 'engine'} is in use by another learner" in log
     assert "give this one a directory of its own" in log
 
-    second = configured("kafka", "second", [2, 3], once)
+    second = configured(kind, "second", [2, 3], once)
     second.write_text(second.read_text().replace(f"{topic}-second", f"{topic}-engine"))
     ended(start(second))
     send(broker, topic, 200, 100)
