@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from streamnb.base import Partition, Start
-from streamnb.errors import PositionError, SettingsError
+from streamnb.errors import PositionError, PositionLostError, SettingsError
 
 
 def partitions_to_read(topic: str, count: int, chosen: Sequence[int] | None) -> list[Partition]:
@@ -118,3 +118,11 @@ def check_positions(
             "loss in every later snapshot."
         )
         raise PositionError(what, f"{found[0][1]} {allow}", resume)
+
+
+def position_lost(what: str) -> PositionLostError:
+    """Return the error for a position that the log held at `open` and no longer holds."""
+    hint = (
+        "Lengthen the topic's retention and start again; the error at that start names the missing offsets."
+    )
+    return PositionLostError(what, hint)

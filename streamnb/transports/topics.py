@@ -16,7 +16,6 @@ from streamnb.errors import (
     DeliveryError,
     FencedError,
     MissingTopicError,
-    PositionLostError,
     SettingsError,
     TooLargeError,
     TransportError,
@@ -178,14 +177,6 @@ def check_partitions(found: Mapping[str, int], wanted: Mapping[str, int]) -> Non
             raise TransportError(what, "Use its present number of partitions, or choose another name.")
 
 
-def position_lost(what: str) -> PositionLostError:
-    """Return the error for a position that the log held at `open` and no longer holds."""
-    hint = (
-        "Lengthen the topic's retention and start again; the error at that start names the missing offsets."
-    )
-    return PositionLostError(what, hint)
-
-
 def transactional_id(group: str) -> str:
     """Return the id of a group's transactions; with one id for both clients, each fences the other."""
     return f"streamnb-{group}"
@@ -330,7 +321,9 @@ class TopicSource(ABC):
         return starting_positions(next_offsets, start, begin, end, at_time, self._chosen)
 
     def _gained(self, counts: Mapping[str, int], known: Collection[tuple[str, int]]) -> list[Partition]:
-        """Return the partitions to read that are not known yet: none if the partitions were chosen.
+        """Return the partitions to read that are not known yet.
+
+        If the partitions were chosen, there are none, and each growth of a topic is logged once.
 
         Parameters
         ----------
@@ -339,25 +332,16 @@ class TopicSource(ABC):
         known : collection of Partition
             The partitions that are read already.
         """
-        if self._chosen is not None:
-            self._report_growth(counts)
-            return []
-        every = [Partition(topic, number) for topic in sorted(counts) for number in range(counts[topic])]
-        return [one for one in every if one not in known]
-
-    def _report_growth(self, counts: Mapping[str, int]) -> None:
-        """Log once that a topic has gained partitions, which are not among the chosen ones."""
+        if self._chosen is None:
+            every = [Partition(topic, number) for topic in sorted(counts) for number in range(counts[topic])]
+            return [one for one in every if one not in known]
         for topic, before in self._counts.items():
             if (count := counts.get(topic, 0)) > before:
                 self._counts[topic] = count
-                log.warning(
-                    "Topic %s now has %d partitions; this process reads %d of them (%s). Make sure that "
-                    "`source.partitions` of some process names each new one.",
-                    topic,
-                    count,
-                    len(self._chosen or ()),
-                    self._numbers(),
-                )
+                said = "Topic %s now has %d partitions; this process reads %d of them (%s). Make sure that "
+                said += "`source.partitions` of some process names each new one."
+                log.warning(said, topic, count, len(self._chosen), self._numbers())
+        return []
 
 
 class TopicSink:

@@ -38,7 +38,8 @@ from streamnb.transports.confluent.client import (
 from streamnb.transports.confluent.error_codes import DAMAGED, END, GONE, LEADERLESS, MISSING, RETRIED
 from streamnb.transports.confluent.records import Poll
 from streamnb.transports.confluent.sink import ConfluentSink
-from streamnb.transports.topics import TopicSource, position_lost, topic_gone
+from streamnb.transports.positions import position_lost
+from streamnb.transports.topics import TopicSource, topic_gone
 
 from confluent_kafka import (  # isort: skip  the client module reports a missing package first
     Consumer,

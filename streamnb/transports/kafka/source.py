@@ -39,7 +39,8 @@ from streamnb.transports.kafka.client import (
 from streamnb.transports.kafka.columns import batch_of
 from streamnb.transports.kafka.records import Consumer
 from streamnb.transports.kafka.sink import KafkaSink
-from streamnb.transports.topics import TopicSource, position_lost, topic_gone
+from streamnb.transports.positions import position_lost
+from streamnb.transports.topics import TopicSource, topic_gone
 
 __all__ = ["KafkaSink", "KafkaSource", "create_topics", "describe_topics"]
 
