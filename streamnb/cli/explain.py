@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +14,18 @@ from streamnb.cli.options import (
 )
 from streamnb.errors import SettingsError, SnapshotError
 
+if TYPE_CHECKING:
+    from streamnb.config import Settings
+
 
 def explain(
     snapshot: SnapshotArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to score; quote it.")],
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT", help="The text to score, as the first field of `message.text`; quote it."
+        ),
+    ],
     top: Annotated[int, typer.Option(help="Number of tokens to list.", min=1)] = 10,
 ) -> None:
     """Explain how a snapshot's model scores a text.
@@ -24,6 +33,8 @@ def explain(
     Prints each class's posterior, then what each token contributes for the likeliest class and against
     the second. The line with the names of these two classes has the sum of all contributions: the
     logarithm of the ratio of their posteriors, before the calibrated head's correction for wrong labels.
+    A token of a view of ends is marked h (among the first tokens of the text) or t (among the last). A
+    string stands for its last byte, after the bytes before it.
     """
     from streamnb.config import (
         build_decoder,
@@ -42,10 +53,17 @@ def explain(
             f"{snapshot} has learned fewer than two classes, so there is no score to explain.",
             "Choose a snapshot that has learned labels of two classes.",
         )
-    for label, p in sorted(model.predict_proba_one(x).items(), key=lambda item: -item[1]):
+    print(f"{_filled(settings)}\n")
+    posterior = model.predict_proba_one(x)
+    for label, p in sorted(posterior.items(), key=lambda item: -item[1]):
         print(f"{p:8.4f}  {visible(label)}")
+    print()
+    if model.state.head is not None:
+        corrected = math.log(posterior[explanation.classes[0]] / posterior[explanation.classes[1]])
+        print(f"The logarithm of the ratio of these posteriors is {corrected:+.4f}.")
+        print("Before the correction for wrong labels it is the sum of these contributions:")
     first, second = map(visible, explanation.classes)
-    print(f"\n{first} against {second}: {explanation.total:+.4f}")
+    print(f"{first} against {second}: {explanation.total:+.4f}")
     print(f"{explanation.start:+9.4f}  before reading the text")
     for name, value in explanation.others.items():
         print(f"{value:+9.4f}  {visible(name)}")
@@ -54,3 +72,14 @@ def explain(
     if len(explanation.tokens) > top:
         rest = sum(part.value for part in explanation.tokens[top:])
         print(f"{rest:+9.4f}  {len(explanation.tokens) - top} other tokens")
+
+
+def _filled(settings: Settings) -> str:
+    """Return a sentence that names the field that the text fills, and the fields that are missing."""
+    message = settings.message
+    fields = (*message.text, *message.category, *message.number, *message.flag)
+    names = [f"`{visible(field)}`" for field in fields]
+    if not message.text:
+        return "The model reads no field of text: this is the score of a message without any field."
+    missing = f" Missing fields: {', '.join(names[1:])}." if names[1:] else ""
+    return f"The text was scored as the field {names[0]}.{missing}"

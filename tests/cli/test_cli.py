@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
@@ -292,6 +293,64 @@ def test_explain_names_tokens_and_adds_up(snapshot: Path) -> None:
 
     assert done.returncode == 0
     assert total == pytest.approx(sum(float(line.split()[0]) for line in lines[first + 1 :]), abs=2e-3)
+
+
+def test_explain_prints_the_ratio_of_the_posteriors_it_prints(snapshot: Path) -> None:
+    """The contributions sum to the ratio before the correction for wrong labels, which is another number."""
+    done = streamnb("explain", str(snapshot), "a loan at a low rate")
+    lines = done.stdout.decode().splitlines()
+    first, second = (float(line.split()[0]) for line in lines[2:4])
+    corrected = float(lines[5].removeprefix("The logarithm of the ratio of these posteriors is ").rstrip("."))
+
+    assert lines[0] == "The text was scored as the field `text`."
+    assert corrected == pytest.approx(math.log(first / second), rel=1e-2)
+    assert lines[6] == "Before the correction for wrong labels it is the sum of these contributions:"
+    assert abs(float(lines[7].rsplit(" ", 1)[1])) > abs(corrected)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (
+            {"text": ["body", "subject"], "number": ["amount"]},
+            "The text was scored as the field `body`. Missing fields: `subject`, `amount`.",
+        ),
+        (
+            {"text": [], "number": ["amount"]},
+            "The model reads no field of text: this is the score of a message without any field.",
+        ),
+    ],
+)
+def test_explain_names_the_field_that_the_text_fills(
+    fields: dict[str, list[str]], sentence: str, tmp_path: Path
+) -> None:
+    """A model of the product head has no correction, and its output no sentence about one."""
+    lines, config, path = tmp_path / "some.jsonl", tmp_path / "some.toml", tmp_path / "some.snb"
+    lines.write_text(
+        "".join(
+            f'{{"body": "win", "subject": "hi", "amount": {amount}, "label": "{label}"}}\n'
+            for amount, label in ((1, "spam"), (5, "ham"), (2, "spam"))
+        )
+    )
+    message = ", ".join(f"{name} = {orjson.dumps(names).decode()}" for name, names in fields.items())
+    reader = (
+        '{ kind = "words", fields = ["body"] }'
+        if fields["text"]
+        else '{ kind = "numbers", fields = ["amount"] }'
+    )
+    config.write_text(
+        f"message = {{ {message} }}\n"
+        f'model.head = "product"\n'
+        f'views = [{{ name = "one", reader = {reader} }}]\n'
+        'source = { kind = "jsonl", path = "-" }\n'
+        'sink = { kind = "jsonl", path = "-" }\n'
+    )
+    assert streamnb("learn", str(lines), "--config", str(config), "-o", str(path)).returncode == 0
+    done = streamnb("explain", str(path), "win")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().splitlines()[0] == sentence
+    assert b"correction" not in done.stdout
 
 
 def test_generate_draws_a_stream_that_can_be_learned(snapshot: Path, tmp_path: Path) -> None:
