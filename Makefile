@@ -14,21 +14,30 @@ ASAN_TESTS ?= tests/naive_bayes/kernel tests/naive_bayes/statistics/test_counts.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-plain asan fuzz check format bench docs kafka kafka-stop clean
+.PHONY: help install demo test test-plain asan fuzz check format bench dist docs kafka kafka-stop clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
+# pip's own compiling to bytecode takes longer than its downloads: Python compiles what it imports, and keeps it.
 # setuptools warns at every build that its table of extension modules is experimental: that is known.
-$(VENV)/.installed: pyproject.toml .ci/constraints.txt $(wildcard streamnb/naive_bayes/_kernel/*.p[xy]? streamnb/wire/*.p[xy]? streamnb/transports/kafka/*.p[xy]?)
+INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-compile --constraint .ci/constraints.txt
+
+# What the demo needs is installed first, so that it is soon there. An install that was interrupted leaves no mark
+# and is repeated.
+$(VENV)/.demo: pyproject.toml setup.py .ci/constraints.txt $(wildcard streamnb/naive_bayes/_kernel/*.p[xy]? streamnb/wire/*.p[xy]? streamnb/transports/kafka/*.p[xy]?)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[demo,test]'
+	$(INSTALL) --editable '.[demo]'
 	touch $@
 
-install: $(VENV)/.installed  ## make .venv and install streamnb into it
+# Not editable and not from `.`, or the modules would be compiled a second time: only packages are missing.
+$(VENV)/.installed: $(VENV)/.demo
+	$(INSTALL) 'streamnb[demo,test]'
+	touch $@
 
-demo: install  ## run the main job on a broker of its own: live scores, then a summary
+install: $(VENV)/.installed  ## make .venv and install streamnb into it, with what the tests need
+
+demo: $(VENV)/.demo  ## run the main job on a broker of its own: live scores, then a summary
 	$(BIN)/streamnb demo --messages 1200
 
 # `-n auto` is two workers more than there are cores, and the longest files come first: see tests/conftest.py.
@@ -44,7 +53,7 @@ test-plain: install  ## run the tests of the models again without the compiled k
 # sanitizer keeps what was freed, so the tests of how much memory is held say nothing under it.
 asan: install  ## run the kernel's tests with the kernel under AddressSanitizer
 	@set -e; at=$$(mktemp -d); trap 'rm -rf "$$at"' EXIT; \
-	mkdir "$$at/copy"; cp -r streamnb tests pyproject.toml README.md LICENSE "$$at/copy"; \
+	mkdir "$$at/copy"; cp -r streamnb tests setup.py pyproject.toml README.md LICENSE "$$at/copy"; \
 	find "$$at"/copy/streamnb -name '*.so' -delete -o -name '*.c' -delete; \
 	CFLAGS="-fsanitize=address -fno-omit-frame-pointer" LDFLAGS=-fsanitize=address \
 		$(CURDIR)/$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir "$$at" "$$at/copy"; \
@@ -87,9 +96,18 @@ bench: install  ## print throughput beside a bare loop on the same broker, speed
 	$(BIN)/python tests/bench/metsis2006.py
 	$(BIN)/python tests/bench/mccallum_nigam1998.py
 
+# The wheel is built from the sdist, which shows that the sdist is whole.
+$(VENV)/.dist: $(VENV)/.demo
+	$(INSTALL) build
+	touch $@
+
+dist: $(VENV)/.dist  ## build an sdist, and from it a wheel that installs without a compiler, into dist
+	rm -rf dist
+	PYTHONWARNINGS=ignore $(BIN)/python -m build --outdir dist
+
 # Only what an `__all__` names is public; the compiled parts and the command line are not.
 $(VENV)/.docs: $(VENV)/.installed
-	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(INSTALL) 'streamnb[docs]'
 	touch $@
 
 # A warning is an error, but for named tuples, whose annotations pdoc cannot look up.

@@ -24,7 +24,7 @@ def new_file(path: Path) -> Path:
     return path
 
 
-CONFIG_HELP = "Configuration file (TOML); the folder configs/ has examples."
+CONFIG_HELP = "Configuration file (TOML); the package has examples in its folder configs."
 ConfigArgument = Annotated[Path, typer.Argument(metavar="CONFIG", help=CONFIG_HELP)]
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", help=CONFIG_HELP)]
 SetOption = Annotated[

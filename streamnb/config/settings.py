@@ -30,13 +30,14 @@ from streamnb.config.endpoints import (
 from streamnb.config.known import allowed, known_settings, nearest
 from streamnb.config.renamed import FIXED, refuse_former
 from streamnb.engine import DeadLetterLimits, EngineSettings, GuardSettings, MetricsSettings, SnapshotSettings
-from streamnb.errors import DataError, SettingsError
+from streamnb.errors import DataError, PathError, SettingsError
 from streamnb.evaluation import DriftSettings
 from streamnb.naive_bayes import BYTES_MAX, BYTES_MIN, Forgetting, HeadKind, Prior, Tokenizer, View, Words
 from streamnb.storage import files
 from streamnb.wire import MessageFields, Output
 
 FILE_BYTES_MAX = 1 << 20
+EXAMPLES = Path(__file__).parents[1] / "configs"
 DEPTH_MAX = 20
 
 
@@ -123,6 +124,11 @@ def load_settings(path: Path, changes: Sequence[str] = ()) -> Settings:
     """
     try:
         tables = tomllib.loads(files.read_text(path, FILE_BYTES_MAX))
+    except PathError as error:
+        example = EXAMPLES / path.name
+        if path.exists() or not example.is_file():
+            raise
+        raise PathError(error.what, f"Check the path, or copy the example {example}.") from error
     except DataError as error:
         raise SettingsError(error.what, error.hint) from error
     except ValueError as error:  # a TOMLDecodeError, or a number of more digits than Python reads

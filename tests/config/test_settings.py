@@ -298,6 +298,19 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
         assert caught.value.exit_code == 2
 
 
+def test_a_missing_file_with_the_name_of_an_example_names_the_example(tmp_path: Path) -> None:
+    """The example is not used in its place: it is somebody else's topics. A wheel has it too."""
+    with pytest.raises(StreamnbError) as caught:
+        load_settings(tmp_path / "spam.toml")
+    example = caught.value.hint.removeprefix("Check the path, or copy the example ").removesuffix(".")
+    assert Path(example).read_bytes() == (CONFIGS / "spam.toml").read_bytes()
+    (tmp_path / "mail.toml").mkdir()
+    for name in ("absent.toml", "mail.toml"):
+        with pytest.raises(StreamnbError) as caught:
+            load_settings(tmp_path / name)
+        assert "example" not in str(caught.value)
+
+
 def test_a_change_goes_over_the_file(tmp_path: Path) -> None:
     """The value is TOML, or text where it is none; tables that the file lacks are made."""
     path = written(tmp_path, '[engine]\nstart = "earliest"\n')

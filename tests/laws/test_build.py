@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import zipfile
 from importlib.util import find_spec
@@ -17,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
+AT_ROOT = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")  # which a build reads
 MAIL = b'{"id": "a", "text": "win money", "label": "spam"}\n'
 
 
@@ -42,7 +44,7 @@ def _copy(folder: Path) -> Path:
     shutil.copytree(
         ROOT / "streamnb", copy / "streamnb", ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__")
     )
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in AT_ROOT:
         shutil.copy(ROOT / name, copy)
     return copy
 
@@ -146,6 +148,8 @@ def test_a_wheel_holds_the_kernel_and_its_types_but_no_c(wheel: Path) -> None:
         assert f"{module}.pyi" in names
     assert [n for n in names if n.endswith(".c")] == []
     assert {"streamnb/py.typed", "streamnb/wire/schemas/score.schema.json"} <= set(names)
+    assert {f"streamnb/configs/{path.name}" for path in (ROOT / "configs").iterdir()} <= set(names)
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"streamnb"}  # no tests, no docs
 
 
 def test_what_a_wheel_holds_is_what_runs(wheel: Path, tmp_path: Path) -> None:
@@ -156,6 +160,8 @@ def test_what_a_wheel_holds_is_what_runs(wheel: Path, tmp_path: Path) -> None:
     assert done.stdout.split()[:2] == ["True", "True"]
     assert done.stdout.split()[2].startswith(str(tmp_path))
     assert "fifty to eighty times slower" not in _run(tmp_path).stderr
+    missing = _python(tmp_path, "-m", "streamnb", "check", "spam.toml").stderr
+    assert f"copy the example {tmp_path}/streamnb/configs/spam.toml" in missing
 
 
 def test_without_a_compiler_it_installs_runs_and_says_what_that_costs(
@@ -179,6 +185,23 @@ def test_without_a_compiler_it_installs_runs_and_says_what_that_costs(
     assert " WARNING streamnb: the model runs in plain Python, fifty to eighty times slower: " in logged[0]
     assert "the kernel was not built" in logged[0]
     assert (tmp_path / "scores.jsonl").stat().st_size > 0
+
+
+def test_an_sdist_holds_what_a_build_and_the_tests_need(tools: Path, tmp_path: Path) -> None:
+    """Sources, headers, types, examples, tests and documents; nothing that was built."""
+    copy, built = tmp_path / "copy", (".so", ".c", ".pyc")
+    folders = (".ci", "configs", "deploy", "docs", "streamnb", "tests")
+    for name in folders:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns(".*cache", "__pycache__"))
+    for name in (*AT_ROOT, "Makefile", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):
+        shutil.copy(ROOT / name, copy)
+    needed = {str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()}
+    done = _python(copy, "setup.py", "--quiet", "sdist", PYTHONPATH=str(tools))
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(next((copy / "dist").glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name for name in needed if not name.endswith(built)} - names == set()
+    assert {name for name in names if name.endswith(built)} == set()
 
 
 def test_every_dependency_that_is_tested_has_one_version() -> None:

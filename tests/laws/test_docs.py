@@ -119,16 +119,17 @@ def checkout(tmp_path: Path) -> Iterator[Path]:
     """A folder in which the documents' commands find what they name, and leave what they make."""
     for name in (".ci", "streamnb", "tests", "deploy", "configs", "docs"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Makefile", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("Makefile", "pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, tmp_path / name)  # with its age, which make looks at
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    installed = Path(sys.prefix) / ".installed"
-    inputs = [ROOT / "pyproject.toml", ROOT / ".ci" / "constraints.txt"]
+    stamps = [Path(sys.prefix) / ".demo", Path(sys.prefix) / ".installed"]
+    inputs = [ROOT / "pyproject.toml", ROOT / "setup.py", ROOT / ".ci" / "constraints.txt"]
     made_from = [
         *inputs,
         *(path for kind in ("pyx", "pxd", "pyi") for path in (ROOT / "streamnb").rglob(f"*.{kind}")),
     ]
-    if not installed.exists() or any(path.stat().st_mtime > installed.stat().st_mtime for path in made_from):
+    installed = min((stamp.stat().st_mtime if stamp.exists() else 0.0) for stamp in stamps)
+    if any(path.stat().st_mtime > installed for path in made_from):
         pytest.fail("this environment is older than what it is made from: run `make install`")
     yield tmp_path
     subprocess.run(["make", "kafka-stop"], cwd=tmp_path, capture_output=True, check=False)

@@ -23,6 +23,8 @@ TIMEOUT_S = 600.0  # a mutant may hang where its tests have no limit of their ow
 PARTS = ("streamnb", "tests", "configs", "deploy", "docs")
 FILES = (
     "pyproject.toml",
+    "setup.py",
+    "MANIFEST.in",
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
