@@ -21,7 +21,7 @@ help:  ## list the commands
 
 # pip's own compiling to bytecode takes longer than its downloads: Python compiles what it imports, and keeps it.
 # setuptools warns at every build that its table of extension modules is experimental: that is known.
-INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-compile --constraint .ci/constraints.txt
+INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint .ci/constraints.txt
 
 # What the demo needs is installed first, so that it is soon there. An install that was interrupted leaves no mark
 # and is repeated.
