@@ -60,6 +60,7 @@ LONGEST_FIRST = (  # as measured; all other files follow in the order in which p
     "storage/test_faulty_disk.py",
     "wire/test_score.py",
     "wire/test_message.py",
+    "wire/test_fields.py",
     "oracles/test_against_fractions.py",
 )
 
