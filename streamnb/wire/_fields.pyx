@@ -7,8 +7,10 @@ parsers read differently. It leaves every other record to orjson, which says why
 
 - what is not one object, and objects nested more than `DEPTH_MAX` deep;
 - a key of a wanted path that occurs twice in its object, and a list or an object as a wanted value;
-- numbers with an exponent or with many digits;
+- skipped numbers that could be infinite: those with many digits, or with an exponent of three digits;
 - escapes of half a surrogate pair.
+
+A wanted number that is not surely exact is orjson's too, but without the rest of its record.
 
 Anyone who may produce chooses these bytes. They are read once, from left to right, and strings are copied at
 most twice. The nesting bounds the stack; beside the values, memory is taken for the largest record of a batch
@@ -17,11 +19,13 @@ check of the end.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
+
+from orjson import loads
 
 from streamnb.wire._json_strings cimport RUN, escape, snb_run
 
@@ -33,7 +37,8 @@ cdef enum:
     TAKEN = 1
     DEPTH_MAX = 32
     DIGITS_MAX = 15  # of a wanted number: it is below 2^53, so a double holds it, and one division rounds once
-    SKIPPED_DIGITS_MAX = 300  # of a skipped number, because orjson refuses numbers that are infinite as doubles
+    SKIPPED_DIGITS_MAX = 200  # of a skipped number; with an exponent below 100 it is finite, or orjson would refuse it
+    SKIPPED_EXPONENT_DIGITS_MAX = 2
 
 cdef double[DIGITS_MAX + 1] POWERS_OF_TEN
 for _n in range(DIGITS_MAX + 1):
@@ -230,12 +235,14 @@ cdef class _Reader:
         return TAKEN
 
     cdef bint _number(self, Py_ssize_t column) except -1:
-        """Read a number up to its exponent, which no caller passes over."""
-        cdef bint negative = self.at[0] == c"-"
-        cdef const uint8_t* begin = self.at + negative
+        """Read a number."""
+        cdef const uint8_t* sign = self.at
+        cdef bint negative = sign[0] == c"-"
+        cdef const uint8_t* begin = sign + negative
         cdef const uint8_t* point
-        cdef uint64_t digits = 0
-        cdef Py_ssize_t n_digits, n_after = 0
+        cdef const uint8_t* exponent
+        cdef uint64_t digits = 0, ignored = 0
+        cdef Py_ssize_t n_digits, n_after = 0, n_exponent = 0
         cdef double number
         point = begin + 1 if begin[0] == c"0" else _digits(begin, &digits)
         self.at = point
@@ -248,14 +255,30 @@ cdef class _Reader:
             if not n_after:
                 return LEFT
         n_digits += n_after
+        if self.at[0] == c"e" or self.at[0] == c"E":
+            exponent = self.at + 1
+            if exponent[0] == c"+" or exponent[0] == c"-":
+                exponent += 1
+            self.at = _digits(exponent, &ignored)
+            n_exponent = self.at - exponent
+            if not n_exponent:
+                return LEFT
         if column < 0:
-            return n_digits <= SKIPPED_DIGITS_MAX
-        if n_digits > DIGITS_MAX:
-            return LEFT
+            return n_digits <= SKIPPED_DIGITS_MAX and n_exponent <= SKIPPED_EXPONENT_DIGITS_MAX
+        if n_digits > DIGITS_MAX or n_exponent:
+            return self._put_as_orjson(column, sign)
         if not n_after:
             return self._put(column, -<int64_t> digits if negative else <int64_t> digits)
         number = <double> digits / POWERS_OF_TEN[n_after]
         return self._put(column, -number if negative else number)
+
+    cdef bint _put_as_orjson(self, Py_ssize_t column, const uint8_t* begin) except -1:
+        """Put the number that begins there and ends here into a column, unless orjson finds it infinite."""
+        try:
+            number = loads(PyBytes_FromStringAndSize(<const char*> begin, self.at - begin))
+        except ValueError:
+            return LEFT
+        return self._put(column, number)
 
     cdef bint _string(self) noexcept nogil:
         """Read a string; whether it is UTF-8 remains to be seen."""

@@ -543,7 +543,7 @@ def test_a_batch_that_is_parsed_in_parts_is_decoded_as_a_whole(
     assert [(row, str(why)) for row, why in cut.refused] == [(row, str(why)) for row, why in whole.refused]
 
 
-@pytest.mark.parametrize("first", [b"{}", b"1e5"], ids=["skipped by compiled code", "left to orjson"])
+@pytest.mark.parametrize("first", [b"{}", b"1e100"], ids=["skipped by compiled code", "left to orjson"])
 def test_F9_records_that_parse_to_forty_times_their_size_are_not_parsed_at_once(first: bytes) -> None:
     """A dozen megabytes of empty objects, each valid JSON, in one poll."""
     bomb = b'{"text": "a", "x": [' + b",".join([first] + [b"{}"] * 340_000) + b"]}"
