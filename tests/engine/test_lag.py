@@ -72,6 +72,24 @@ def test_F22_the_newest_offsets_are_committed_when_the_brokers_are_back() -> Non
     assert source.asked.count("commit") <= 3
 
 
+def test_a_look_at_the_lag_keeps_the_commit_that_waits() -> None:
+    """Lag tools would show old offsets until the next snapshot."""
+    it = rig(stream(20))
+    source = Away(it.log)
+    source.open({}, "earliest")
+    watch = lag.Lag(source, it.clock, it.metrics)
+    watch.commit({P0: 5}, {P0: 5})
+    with watch._turn:
+        assert watch._turn.wait_for(lambda: watch._busy, 30)
+    watch.commit({P0: 10}, {P0: 10})
+    it.clock.advance(lag.LOOK_INTERVAL_S)
+    watch.tend(lambda: {P0: 12})
+    source.back.set()
+    watch.finish({P0: 20}, at_end=False)
+    watch.close()
+    assert source.committed == {P0: 10}
+
+
 class Deleted(MemorySource):
     """A source whose topic the brokers know, or do not know."""
 
