@@ -66,6 +66,9 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
         )
         self._append_records = self._fetcher._append
         self._fetcher._append = self._append_within_budget
+        self._fetch_max_wait_ms = self._fetcher.config["fetch_max_wait_ms"]
+        self._fetch_requests = self._fetcher._create_fetch_requests
+        self._fetcher._create_fetch_requests = self._fetch_requests_in_time
         self._ask_for_offsets = self._fetcher._send_list_offsets_requests
         self._fetcher._send_list_offsets_requests = self._offsets_of_all
 
@@ -85,6 +88,17 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
     def bound_fetches(self, bytes_max: int) -> None:
         """Set how many bytes of a partition later fetches request."""
         self._fetcher.config["max_partition_fetch_bytes"] = bytes_max
+
+    def _fetch_requests_in_time(self) -> object:
+        """Create fetch requests, which do not wait at the broker while fetched records wait here.
+
+        They leave out the partitions of those records. If the others have nothing new, the broker would keep
+        the request for `fetch_max_wait_ms`, and the client sends it no other one before the answer.
+        """
+        fetcher = self._fetcher
+        has_records = bool(fetcher._completed_fetches or fetcher._next_partition_records)
+        fetcher.config["fetch_max_wait_ms"] = 0 if has_records else self._fetch_max_wait_ms
+        return self._fetch_requests()
 
     async def _offsets_of_all(self, timestamps: Mapping[TopicPartition, int]) -> object:
         """Look up offsets, or raise the retriable `StaleMetadata` while a partition has no leader.

@@ -29,7 +29,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 from streamnb.errors import SettingsError
 
 REPLACED: Mapping[type, tuple[str, ...]] = {
-    Fetcher: ("PartitionRecords", "_append", "_send_list_offsets_requests"),
+    Fetcher: ("PartitionRecords", "_append", "_create_fetch_requests", "_send_list_offsets_requests"),
     Fetcher.PartitionRecords: ("take", "_unpack_records", "_maybe_raise_next_inline_exception"),
     DefaultRecordBatch: ("_buffer", "_decompressed", "_next_record_index", "_num_records", "_pos"),
     KafkaConnectionManager: ("_connect", "_build_transport", "update_backoff"),
@@ -46,7 +46,7 @@ REPLACED: Mapping[type, tuple[str, ...]] = {
 """Methods and classes that are assigned or overridden, by the class that has them."""
 
 SET: Mapping[type, tuple[str, ...]] = {
-    Fetcher: ("max_partition_fetch_bytes",),
+    Fetcher: ("fetch_max_wait_ms", "max_partition_fetch_bytes"),
     KafkaConnectionManager: ("socket_connection_setup_timeout_max_ms",),
     ClusterMetadata: ("allow_auto_create_topics",),
     Sender: ("retry_backoff_ms",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,10 @@ def running(tmp_path: Path) -> Iterator[Path]:
     properties.write_text(f"advertised.listeners=PLAINTEXT://127.0.0.1:{PORT}\n")
     sleep = [sys.executable, "-c", "import time; time.sleep(300)", str(properties)]
     with subprocess.Popen(sleep) as process:
+        while (
+            str(properties) not in Path(f"/proc/{process.pid}/cmdline").read_text()
+        ):  # empty while it begins
+            time.sleep(0.01)
         (tmp_path / "broker.pid").write_text(f"{process.pid}\n")
         yield tmp_path
         process.kill()

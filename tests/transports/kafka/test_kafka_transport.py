@@ -587,6 +587,33 @@ def test_the_ends_are_known_while_a_fetch_waits(topic: str, client: Client, sour
     assert time.monotonic() - began_s < 10
 
 
+def test_an_idle_partition_does_not_delay_a_busy_one(topic: str, client: Client, source: MakeSource) -> None:
+    """A fetch of the idle one alone does not wait at the broker while records of the busy one wait here."""
+    sink = KafkaSink(topic, client)
+    sink.publish(0, [b"x" * 1000] * 8_000, [None] * 8_000, [()] * 8_000)
+    sink.flush(30_000)
+    sink.close()
+    reader = source(topic, client)
+    reader.open({}, "earliest")
+    assert reader._consumer is not None
+    fetcher, waits = reader._consumer._fetcher, list[tuple[bool, int]]()
+    create = fetcher._create_fetch_requests
+
+    def created() -> object:
+        has_records = bool(fetcher._completed_fetches or fetcher._next_partition_records)
+        requests = create()
+        waits.extend((has_records, request.max_wait_ms) for request, _ in requests.values())
+        return requests
+
+    fetcher._create_fetch_requests = created
+    left = 8_000
+    while left:
+        left -= sum(len(records) for records in reader.poll(500, 500))
+    reader.poll(500, 10)
+
+    assert set(waits) == {(True, 0), (False, 500)}
+
+
 def test_B13_a_commit_is_seen_by_lag_tools_and_never_read_back(
     topic: str, client: Client, admin: KafkaAdminClient, source: MakeSource
 ) -> None:
