@@ -24,9 +24,7 @@ from tests.support.raw_batches import (
 )
 
 _COMPILED = twins.load("streamnb.transports.kafka._batches")
-pytestmark = pytest.mark.skipif(
-    _COMPILED is None, reason="the compiled reader was not built or is not wanted"
-)
+pytestmark = pytest.mark.skipif(not twins.WANTED, reason="STREAMNB_PURE is set")
 
 ALL = (Take(1000, POLL_BYTES_MAX),)
 GOOD = [raw_record(i, b"value %d" % i, key=b"k" if i % 2 else None, after_ms=-i) for i in range(9)]

@@ -27,7 +27,7 @@ from streamnb.transports.kafka import rows as rows_module
 from streamnb.transports.kafka.rows import OVERHEAD_BYTES, Rows, RowWriter, lacking_to_append, row_writer
 
 _COMPILED = twins.load("streamnb.transports.kafka._sink")
-compiled = pytest.mark.skipif(_COMPILED is None, reason="the compiled module is not built, or not wanted")
+compiled = pytest.mark.skipif(not twins.WANTED, reason="STREAMNB_PURE is set")
 
 Row = tuple[bytes | None, bytes | None, Headers]
 
